@@ -21,6 +21,7 @@ from grpc.aio import AioRpcError, Channel
 
 from . import errors, forms, http_bodies, timeouts, traces
 from .ambiguous_failures import classify_failure
+from .body import is_unread
 from .channel.in_process import InProcessChannel
 from .channel.request_streams import writing_requests
 from .channel.unary import Call
@@ -182,13 +183,15 @@ class Gateway:
         if is_form:
             metadata = (*metadata, *forms.response_type(request))
         try:
-            timeout = timeouts.timeout_of(request)
+            # Headers of a page that are not valid must not prevent an opt-out.
+            timeout = None if binding.is_page else timeouts.timeout_of(request)
             if is_form and binding.form is not None:
                 form = await forms.submitted(request, binding.form)
                 metadata = (*metadata, *form.metadata)
                 text = forms.text_of(form, request)
             message = await message_of(match, query, request, text)
-            check_idempotency_key(request)
+            if not binding.is_page:
+                check_idempotency_key(request)
             if binding.deprecations is not None:
                 deprecation = binding.deprecations.headers(message)
                 request.response_headers = {**request.response_headers, **deprecation}
@@ -285,7 +288,12 @@ class Gateway:
             fields = match.binding.request_headers
             in_headers = headers_by_json_name(match.binding.method.input_type, fields)
         return http_bodies.call_error_response(
-            failed, request_id, self._policy, in_headers, with_body=with_page, close=close
+            failed,
+            request_id,
+            self._policy,
+            in_headers,
+            with_body=with_page,
+            close=close or is_unread(request),
         )
 
     def _method(self, binding: Binding) -> Any:

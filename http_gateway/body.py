@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
+from contextlib import suppress
 
 from aiohttp import web
 
@@ -16,7 +17,7 @@ from .request import Request
 from .request_errors import RequestError, request_error
 
 MAX_BODY_BYTES = 1024 * 1024
-# The part of a compressed form that is decompressed.
+# The part of a form of a page that is read, and that is decompressed.
 _MAX_FORM_BYTES = 64 * 1024
 # The media type of a form in an encoding that is not known, or that is damaged.
 UNREADABLE = "application/octet-stream"
@@ -35,10 +36,6 @@ async def read(request: Request, *, any_type: bool = False) -> bytes:
             "The Content-Type must be application/json with charset UTF-8.",
             close=True,
         )
-    return await _read(request)
-
-
-async def _read(request: Request) -> bytes:
     if (request.content_length or 0) > MAX_BODY_BYTES:
         raise _too_large()
     await send_continue(request)
@@ -66,21 +63,32 @@ async def _read_to_end(request: Request) -> bytes:
 
 
 async def read_form(request: Request) -> tuple[bytes, str]:
-    """Returns a body that the form of a page sends, and its media type. Raises RequestError.
+    """Returns the start of a body that the form of a page sends, and its media type.
 
-    Mail programs send forms too, and those of some are compressed with gzip or deflate. Of these,
-    the start is returned. A form that cannot be read is still sent: it has the type `UNREADABLE`.
+    Mail programs send forms too, and those of some are compressed with gzip or deflate. A form that
+    cannot be read, is too large or does not arrive is still sent: it has the type `UNREADABLE`.
     """
     encoding, content_type = _encoding(request), request.headers.get("Content-Type", "")
-    if not is_printable(content_type):
+    data, is_complete = await _read_start(request)
+    if not (is_complete and is_printable(content_type)):
         content_type = UNREADABLE
-    if encoding == "identity":
-        return await read(request, any_type=True), content_type
-    data = await _read(request)
+    if encoding == "identity" and not _is_transfer_compressed(request):
+        return data, content_type
     form = _decompressed(data, _GZIP_OR_ZLIB)
     if form is None and encoding == "deflate":
         form = _decompressed(data, _RAW_DEFLATE)
     return (data, UNREADABLE) if form is None else (form, content_type)
+
+
+async def _read_start(request: Request) -> tuple[bytes, bool]:
+    """Returns the start of a body, and whether that is all of it."""
+    data = bytearray()
+    await send_continue(request)
+    with suppress(TimeoutError, web.RequestPayloadError, ConnectionError):
+        async with asyncio.timeout(request.options.body_seconds):
+            while len(data) <= _MAX_FORM_BYTES and (chunk := await request.content.readany()):
+                data += chunk
+    return bytes(data[:_MAX_FORM_BYTES]), len(data) <= _MAX_FORM_BYTES and not is_unread(request)
 
 
 def _decompressed(data: bytes, format_: int) -> bytes | None:
@@ -150,8 +158,12 @@ def check_not_compressed(request: Request) -> None:
     """
     if _encoding(request) != "identity":
         raise _compressed_error("Content-Encoding")
-    if request.headers.get("Transfer-Encoding", "chunked").strip().lower() != "chunked":
+    if _is_transfer_compressed(request):
         raise _compressed_error("Transfer-Encoding")
+
+
+def _is_transfer_compressed(request: Request) -> bool:
+    return request.headers.get("Transfer-Encoding", "chunked").strip().lower() != "chunked"
 
 
 def _encoding(request: Request) -> str:

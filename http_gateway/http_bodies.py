@@ -14,6 +14,7 @@ from grpc.aio import AioRpcError
 from grpc_status import rpc_status
 
 from . import errors
+from .body import is_unread
 from .compression import compress
 from .policy import Policy
 from .request import Request
@@ -32,7 +33,8 @@ async def success_response(
     more: dict[str, str],
 ) -> Response:
     """Returns the response for an HttpBody. Text is compressed."""
-    response = Response(binding.success_status, request_id, more=more)
+    close = is_unread(request)
+    response = Response(binding.success_status, request_id, more=more, close=close)
     _set_body(response, body)
     if response.content_type.startswith("text/"):
         await compress(response, request)

@@ -139,9 +139,9 @@ class InvalidRow(dict[str, Any]):
 
 
 def loads_rows(body: bytes, arrays: Collection[str]) -> Any:
-    """Parses a body in which these keys hold arrays of rows. Raises RequestError.
+    """Parses a body in which these keys hold arrays of rows or texts. Raises RequestError.
 
-    Rows with invalid values become InvalidRow.
+    Rows with invalid values become InvalidRow. Lone surrogates in a text are replaced.
     """
     try:
         return loads(body)
@@ -232,9 +232,9 @@ def _reject_constant(name: str) -> None:
 
 
 def _row(value: Any) -> Any:
-    """Returns a parsed row, as InvalidRow if it is an object with invalid values."""
+    """Returns a parsed row, as InvalidRow if it is an object with invalid values, or a text."""
     if not isinstance(value, dict):
-        return value
+        return _replaced(value)
     repeated: dict[str, list[Any]] = getattr(value, "duplicates", {})
     values, invalid = {}, list(repeated)
     for key, item in value.items():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from google.protobuf.descriptor import Descriptor
 
+from ..codec.fields import has_independent_items
 from ..codec.transcode import MessageReader, reader
 from ..policy import Annotations
 from .fields import field_in_json, nested_type
@@ -80,11 +81,12 @@ def body_reader(
 
 
 def row_arrays(request: Descriptor, annotations: Annotations) -> frozenset[str]:
-    """Returns the keys of a request whose arrays have rows, which fail independently."""
+    """Returns the keys of a request whose arrays have rows or texts that fail independently."""
     return frozenset(
         key
         for field in request.fields
-        if field.message_type is not None and annotations.row_errors_field(field.message_type)
+        if has_independent_items(field)
+        or (field.message_type is not None and annotations.row_errors_field(field.message_type))
         for key in (field.name, field.json_name)
     )
 

@@ -59,7 +59,9 @@ async def message_of(match: Match, query: str, request: Request, form: str | Non
             raise single_violation(error.code, str(error), path) from None
     if query:
         binding.query.read(query, message)
-    if binding.request_headers or IF_MATCH in request.headers:
+    # The form of a page is taken under any condition: it can be an opt-out.
+    is_form = binding.is_page and binding.takes_http_body
+    if binding.request_headers or (IF_MATCH in request.headers and not is_form):
         read_headers(binding.request_headers, request.headers, message)
         if request.method == "HEAD":
             # A range is defined for GET only (RFC 9110).

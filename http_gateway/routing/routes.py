@@ -11,6 +11,7 @@ without wildcards is the only one of its path: `POST /a/bulk` hides `GET /a/{id}
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -21,6 +22,9 @@ from ..policy import NO_ANNOTATIONS, Annotations
 from .bindings import ANY_METHOD, Binding, InvalidBinding, bindings_of
 from .templates import Wildcard, decode_segments
 
+_SLASH = re.compile("/|%2f", re.IGNORECASE)
+# The segments of the path of a page that are compared with templates.
+_MAX_SEGMENTS = 8
 # The methods that are reported for a path bound to all methods.
 _METHODS = frozenset({"DELETE", "GET", "PATCH", "POST", "PUT"})
 
@@ -65,6 +69,8 @@ class Routes:
     ) -> None:
         self._root = _Node()
         self._verbs: dict[str, _Node] = {}
+        # The first segments of public pages.
+        self._first_of_pages = set[str]()
         for service in services:
             for binding in bindings_of(service, annotations):
                 self._add(binding)
@@ -73,6 +79,9 @@ class Routes:
         template = binding.template
         node = self._verbs.setdefault(template.verb, _Node()) if template.verb else self._root
         methods: Methods | None = None
+        first = template.segments[0] if template.segments else None
+        if binding.is_page and isinstance(first, str):
+            self._first_of_pages.add(first)
         for segment in template.segments:
             if segment is Wildcard.REST:
                 methods = node.rest
@@ -98,14 +107,21 @@ class Routes:
 
         HEAD falls back to GET. A binding for all methods matches those without a binding of
         their own at the same template, except OPTIONS. Mail programs change the links of public
-        pages, so further slashes, characters that are not UTF-8 and the case of the first segment
-        do not matter there.
+        pages, so further slashes and segments, characters that are not UTF-8 and the case of the
+        first segment do not matter there.
         """
-        found = self._match(http_method, path)
-        if found is None and (cleaned := _cleaned(path)) != path:
-            found = self._match(http_method, cleaned)
-            return found if found and found.binding.is_page else None
-        return found
+        return self._match(http_method, path) or self._match_page(http_method, path)
+
+    def _match_page(self, http_method: str, path: str) -> Match | None:
+        raw = [unquote(each, errors="replace") for each in _SLASH.split(path) if each]
+        if not raw or raw[0].lower() not in self._first_of_pages:
+            return None
+        segments = [raw[0].lower(), *(quote(each, safe="") for each in raw[1:_MAX_SEGMENTS])]
+        for count in range(len(segments), 0, -1):
+            found = self._match(http_method, "/" + "/".join(segments[:count]))
+            if found and found.binding.is_page:
+                return found
+        return None
 
     def _match(self, http_method: str, path: str) -> Match | None:
         raw = path.split("/")[1:]
@@ -156,15 +172,6 @@ class Routes:
         if with_verb is not None:
             yield from _parse_segments(with_verb, [*raw[:-1], last])
         yield from _parse_segments(self._root, raw)
-
-
-def _cleaned(path: str) -> str:
-    """Returns a path without empty segments, with U+FFFD for what is not UTF-8.
-
-    The first segment is in lower case.
-    """
-    segments = [quote(unquote(raw), safe="", errors="replace") for raw in path.split("/") if raw]
-    return "/" + "/".join([*map(str.lower, segments[:1]), *segments[1:]])
 
 
 def _parse_segments(root: _Node, raw: list[str]) -> Iterator[_ParsedPath]:

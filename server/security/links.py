@@ -24,6 +24,7 @@ Earlier versions issued tokens with a MAC that covers the current address:
 from __future__ import annotations
 
 import hmac
+import html
 import re
 import struct
 import zlib
@@ -73,8 +74,9 @@ _SIGNED_SHAPE = re.compile(
 _MAX_TEXT_LENGTH = 3 * MAX_TOKEN_LENGTH
 # The parts of a text between characters that no token contains.
 _PARTS = re.compile("[0-9A-Za-z]+")
-# Quoted-printable (RFC 2045) that was not decoded: a line break, or a character.
-_SOFT_BREAK = re.compile(r"=[ \t]*\r?\n")
+# Quoted-printable (RFC 2045) that was not decoded: a line break, or a character. HTML also has
+# line breaks.
+_SOFT_BREAK = re.compile(r"=[ \t]*\r?\n|<w?br */?>")
 _QUOTED_PRINTABLE = re.compile("=([0-9A-F]{2})")
 
 
@@ -225,7 +227,7 @@ def _spellings(text: str) -> Iterator[str]:
     """
     if len(text) > _MAX_TEXT_LENGTH:
         return
-    text = unquote(text)
+    text = html.unescape(unquote(text))
     yield "".join(_PARTS.findall(text)[:1])
     joined = _SOFT_BREAK.sub("", text)
     decoded = _QUOTED_PRINTABLE.sub(lambda match: chr(int(match[1], 16)), joined)

@@ -61,6 +61,8 @@ _WITH_IDEMPOTENCY_KEY = (
     "IDEMPOTENCY_KEY_REUSED",
     "IDEMPOTENT_RESPONSE_ERASED",
 )
+# Of these, those that the form of a page cannot have. It is taken with any content and headers.
+_OF_BODIES = ("VALIDATION_ERROR", "REQUEST_TIMEOUT", "UNSUPPORTED_MEDIA_TYPE")
 _IDEMPOTENCY_KEY: OpenApi = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -130,9 +132,8 @@ def reasons_of(method: MethodDescriptor) -> list[str]:
 def _reasons(method: MethodDescriptor) -> Iterator[str]:
     options = method.GetOptions().Extensions
     access = options[http_pb2.access]
-    # The form of a page is taken in any encoding.
     is_form = "form" in method.input_type.fields_by_name
-    yield from (each for each in _EVERY_CALL if each != "UNSUPPORTED_MEDIA_TYPE" or not is_form)
+    yield from (each for each in _EVERY_CALL if each not in _OF_BODIES or not is_form)
     if not access.public:
         yield from _WITH_API_KEY
         if not (options[http_pb2.cross_origin] or method.GetOptions().HasExtension(http_pb2.form)):
@@ -154,7 +155,7 @@ def _reasons(method: MethodDescriptor) -> Iterator[str]:
     if "etag" in method.input_type.fields_by_name:
         yield "PRECONDITION_FAILED"
     # A stream is unbounded; a record that is too long is a VALIDATION_ERROR.
-    if not method.client_streaming:
+    if not (method.client_streaming or is_form):
         yield "PAYLOAD_TOO_LARGE"
     if takes_idempotency_key(method):
         yield from _WITH_IDEMPOTENCY_KEY

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from .emails import Email, parse_email
-from .texts import INVISIBLE
+from .texts import INVISIBLE, LOST
 
 _MAX_LENGTH = 1_000
 # The most addresses in a text. More are a list that is not read, so that a row of it fails.
@@ -33,8 +33,6 @@ _ADDRESS = re.compile(rf"(?<!{_PART}){_PART}++@{_PART}++")
 _AROUND_ADDRESS = ".'`*!{}"
 # What ends a domain: the start of the next address, or of the parameters of a link.
 _AFTER_DOMAIN = re.compile(r"(@[^\s/?@]++)[/?]")
-# Replaces a character that could not be read, so that the address is another one.
-_LOST = "\ufffd"
 
 
 class Unwrapped(NamedTuple):
@@ -47,7 +45,8 @@ class Unwrapped(NamedTuple):
 def parse_file_email(text: str) -> Email | None:
     """Returns the address in a text, or None if it is not a single valid address."""
     email = parse_email(text) or parse_email(unwrap(text).address)
-    return None if email is not None and _LOST in email.address else email
+    # With a character that is lost, the address is another one.
+    return None if email is not None and LOST in email.address else email
 
 
 def all_addresses(text: str) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, lru_cache, wraps
 from typing import Any, TypeVar
 
@@ -32,8 +33,16 @@ INVISIBLE = (
     r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _INVISIBLE = re.compile(rf"[{INVISIBLE}]*")
+# Replaces a character that could not be read.
+LOST = "\ufffd"
 _COLUMN_SPACES = re.compile(rf"[{INVISIBLE}\x00-\x1f\x7f_-]+")
 _PUNCTUATION = re.compile(r"^\W+|\W+$")
+# The characters of Windows-1252 that Latin-1 does not have, as bytes.
+_WINDOWS_1252 = {
+    ord(character): byte
+    for byte in range(0x80, 0xA0)
+    if (character := bytes([byte]).decode("cp1252", "ignore"))
+}
 
 
 def cached_if_short(function: Callable[[str], Result]) -> Callable[[str], Result]:
@@ -101,6 +110,21 @@ def column_key(name: str) -> str:
     It has no case, whitespace, invisible and control characters, `-` and `_`.
     """
     return _COLUMN_SPACES.sub("", caseless_key(name))
+
+
+@cached_if_short
+def repaired_encoding(text: str) -> str:
+    """Returns a text in UTF-8 that a program read in a common encoding as it was, such as Ã© as é.
+
+    Any other text is returned unchanged.
+    """
+    if not text.isascii():
+        for encoding in ("latin-1", "mac_roman", "cp1251"):
+            with suppress(UnicodeError):
+                known = text.translate(_WINDOWS_1252) if encoding == "latin-1" else text
+                # Some programs repeat the mistake.
+                return repaired_encoding(known.encode(encoding).decode())
+    return text
 
 
 def word_key(word: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -181,7 +182,14 @@ OF_STATES = (
         ("Group", "Deleted", None),
     ),
     *(("Result", "Invalid", None), ("Type", "Inactive", None), ("Payment", "Bounced", None)),
-    *(("State", "Cancelled", None), ("Event", "Blocked", None), ("State", "Removed", None)),
+    *(("State", "Cancelled", None), ("Event", "Blocked", None), ("Result", "Removed", None)),
+    *(("State", "Removed", "UNSUBSCRIBED"), ("member.state", "Blocked", "UNSUBSCRIBED")),
+    *(("Subscriber type", "removed", "UNSUBSCRIBED"), ("Event", "failed", "BOUNCED")),
+    *(("Result", "Failed", None), ("Note", "dÃ©sabonnÃ©e", "UNSUBSCRIBED")),
+    *(("Note", "d\ufffdsabonn\ufffd", "UNSUBSCRIBED"), ("Type", "D?sinscrit", "UNSUBSCRIBED")),
+    ("Note", "отписан".encode().decode("latin-1"), "UNSUBSCRIBED"),
+    *(("Note", "dÃƒÂ©sinscrit", "UNSUBSCRIBED"), ("Note", "bÃ©bÃ©", None)),
+    *(("Event", "spamreport", "COMPLAINED"), ("Event", "group_unsubscribe", "UNSUBSCRIBED")),
     *(("State", "Unsubscribed by admin (2021)", "UNSUBSCRIBED"), ("Type", "Bounced once", None)),
     *(("Result", "\u200bDésabonnée!", "UNSUBSCRIBED"), ("State", "(wypisana)", "UNSUBSCRIBED")),
     *(("contact.state", "Deleted", "UNSUBSCRIBED"), ("Type", "Unsubscribed: no", None)),
@@ -225,6 +233,36 @@ def test_word_in_a_column_of_states_counts_if_it_can_only_be_an_opt_out(
     of_json = [by_address(account, f"json{n}@b.io")["status"] for n in range(len(OF_STATES))]
     expected = [status or "UNCONFIRMED" for _, _, status in OF_STATES]
     assert [stored[f"{n}@b.io"] for n in range(len(OF_STATES))] == expected
+    assert of_json == expected
+
+
+NESTED: tuple[tuple[Any, str | None], ...] = (
+    ({"member": {"state": "removed"}}, "UNSUBSCRIBED"),
+    ({"lists": [{"name": "News", "status": "cleaned"}]}, "BOUNCED"),
+    ([["unsubscribed"]], "UNSUBSCRIBED"),
+    ({"profile": {"opted_out": True}}, "UNSUBSCRIBED"),
+    ({"subscribed_to_emails": False}, "UNSUBSCRIBED"),
+    ({"unsubscribed": False, "is_subscribed": True, "is_deleted": False, "vip": False}, None),
+    ({"sms": {"status": "unsubscribed"}}, None),
+    ({"city": "Rome", "events": ["removed"]}, None),
+)
+
+
+def test_opt_out_in_a_json_value_of_a_custom_field_counts(account: Account) -> None:
+    people = list(enumerate(NESTED))
+    table = [["email", "Attributes"], ["x@b.io", "{broken"]]
+    table += [[f"{n}@b.io", json.dumps(value)] for n, (value, _) in people]
+    rows = [
+        {"email": f"json{n}@b.io", "customFields": {"attributes": value}}
+        for n, (value, _) in people
+    ]
+
+    stored = imported_statuses(account, written_table(table), unknownColumns="IGNORE")
+    send_rows(account, rows, unknownColumns="IGNORE")
+
+    expected = {f"{n}@b.io": status or "UNCONFIRMED" for n, (_, status) in people}
+    assert stored == expected | {"x@b.io": "UNCONFIRMED"}
+    of_json = {name: by_address(account, f"json{name}")["status"] for name in expected}
     assert of_json == expected
 
 

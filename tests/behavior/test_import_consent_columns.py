@@ -71,6 +71,10 @@ CONSENT_COLUMNS = (
     ),
     *("E-posta izni", "İptal", "Bülten", "Onay", "KVKK", "メール許可", "受信", "ニュースレター"),
     *("opt.in", "ｏｐｔｅｄ＿ｏｕｔ", "Status (E-Mail)", "On Hold", "exit.date", "Abo."),
+    # In lost encodings.
+    *("DÃ©sabonnÃ©", "DÃƒÂ©sinscription", "РћС‚РїРёСЃР°РЅ", "D\ufffdsabonn\ufffd", "D?sabonn?"),
+    *("Geblockt", "Date stopped", "Darf ich dir E-Mails schicken?", "Mogen wij u mailen?"),
+    *("I agree that you may send me your letter by email", "Souhaitez-vous recevoir ceci ?"),
     *("CRM Status Marketing", "Accettato email", "Autorizzazione privacy", "Autorizo email"),
     *(
         "Não enviar",
@@ -93,7 +97,7 @@ OTHER_COLUMNS = (
     ),
     *("SMS opt-in", "Adopted pets", "push_subscribe", "Estado", "Type", "Event", "Code", "Level"),
     *("Delivery State", "Order delivery state", "Delivery Status", "Return Reason", "Drop reason"),
-    *("Diagnostics", "Unforgotten", "Membership type", "Group"),
+    *("Diagnostics", "Unforgotten", "Membership type", "Group", "Clock removed", "Unlock removal"),
     *(
         "Abonnent seit",
         "Rückruf erwünscht",
@@ -105,6 +109,8 @@ OTHER_COLUMNS = (
     *("Subscription end", "Reason for your interest", "Topics", "Registered", "Valid until"),
     *("Last status email sent", "Lead status contact", "Status contactpersoon", "Ret"),
     *("Liste rouge", "Numero autorizzazione", "Data accetto", "Autorizo uso de imagen"),
+    *("Darf ich dein Foto zeigen?", "Please send me a catalog"),
+    *("PrÃ©nom", "Pr\ufffdnom", "Pr?nom ou nom"),
     *("Preventivo accettato", "Autoriza uso de imagem"),
 )
 
@@ -163,6 +169,38 @@ def test_column_of_a_custom_field_with_a_common_name_is_not_refused(
     row = {"email": "b@b.io", "customFields": {name: "x"}}
     (created,) = send_rows(account, [row], unknownColumns="CREATE_FIELDS").records
     assert created["outcome"] == "CREATED"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        *("email,created", "created,email,ip"),
+        *("address,created_at", "address,tags,created_at", "address,created_at,count"),
+    ],
+)
+def test_list_of_opt_outs_of_sendgrid_or_mailgun_is_not_imported_as_subscribers(
+    account: Account, header: str
+) -> None:
+    names = header.split(",")
+    date = "created_at" if "created_at" in names else "created"
+    cells = {"email": "a@b.io", "address": "a@b.io", date: "2024-01-01"}
+    table = [names, [cells.get(name, "") for name in names]]
+    addresses = ["address=email"] if "address" in names else []
+    options = {"columnMap": addresses, "unknownColumns": "IGNORE", "onConflict": "SKIP"}
+
+    error = send_table(account, written_table(table), **options).error
+    assert error is not None
+    assert error.violations == [(date, "CONSENT_COLUMN")]
+
+    assert send_table(account, written_table(table), **options, ignoreColumns=[date]).error is None
+    table[0][names.index(date)] = "Created at"
+    assert send_table(account, written_table(table), **options).error is None
+
+
+def test_column_that_is_mapped_to_the_address_is_no_consent(account: Account) -> None:
+    table = "Contact Email,First Name\na@b.io,Ada\n"
+
+    assert send_table(account, table, columnMap=["Contact Email=email"]).error is None
 
 
 @pytest.mark.parametrize("name", ["Removed", "Opted out", "Unregistered"])

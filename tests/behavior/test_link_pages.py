@@ -40,6 +40,7 @@ ONE_CLICKS = [
     ONE_CLICK,
     b"list%2Dunsubscribe=one-click&x=",
     b'--a\r\nContent-Disposition: form-data; name="List-Unsubscribe"\r\n\r\nOne-Click\r\n--a--\r\n',
+    ONE_CLICK.decode().encode("utf-16"),
 ]
 UNDO = b"action=undo"
 FORM = "application/x-www-form-urlencoded"
@@ -389,6 +390,7 @@ def test_path_and_parameters_of_a_preview_are_those_of_an_operation(account: Acc
 @over_http
 def test_characters_that_mail_programs_add_to_urls_are_ignored(account: Account) -> None:
     added = [".", ")", "%29", ">", "%3E", ",", "%2C", "%20", "%253E", ">.", "/", "//", "%A0"]
+    added += ["/index.html", "%22%3EUnsubscribe%3C/a%3E", "%2F"]
     added += ["?utm_source=a&amp;utm_source=b", "?name=%E9&token=x&form=%", "?a" + "&a" * 99]
     for number, after in enumerate(added):
         person = f"{number}@example.com"
@@ -441,3 +443,42 @@ def test_forms_and_paths_that_mail_programs_change_opt_out(
         unsubscribed = open_page(account, unsubscribe_link(account, ADA), form, **headers)
         assert unsubscribed.title == "You are unsubscribed"
         account.ok("ChangeSubscriberStatus", id=ADA, status="UNCONFIRMED")
+
+
+# Headers that are conditions, or not valid, in other calls.
+UNUSUAL = {
+    "If_Match": '"another"',
+    "Idempotency_Key": "ü",
+    "Grpc_Timeout": "soon",
+    "Content_Type": "té/xt",
+    "Transfer_Encoding": "gzip, chunked",
+}
+
+
+@over_http
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_no_header_prevents_an_opt_out(account: Account, name: str) -> None:
+    create_subscriber(account)
+    chunked = f"{len(ONE_CLICK):x}\r\n".encode() + ONE_CLICK + b"\r\n0\r\n\r\n"
+    body = chunked if name == "Transfer_Encoding" else ONE_CLICK
+
+    submitted = open_page(account, unsubscribe_link(account, ADA), body, **{name: UNUSUAL[name]})
+
+    assert (submitted.status, submitted.title) == (200, "You are unsubscribed")
+
+
+@over_http
+@pytest.mark.parametrize("size", [70_000, 2 << 20])
+def test_no_length_of_a_form_prevents_an_opt_out(account: Account, size: int) -> None:
+    create_subscriber(account)
+    link = confirm_link(account, ADA)
+
+    # A form whose rest is not read may be that of a one-click unsubscription.
+    confirmed = open_page(account, link, b"x" * size)
+    again = open_page(account, unsubscribe_link(account, ADA), UNDO + b"&x=" + b"x" * size)
+
+    assert confirmed.title == "Confirm your subscription"
+    assert ("connection" in confirmed.headers) is (size > 1 << 20)
+    assert again.title == "You are unsubscribed"
+    account.ok("ChangeSubscriberStatus", id=ADA, status="UNCONFIRMED")
+    assert open_page(account, link, ONE_CLICK.ljust(size)).title == again.title

@@ -85,7 +85,9 @@ def test_invalid_addresses_are_reported_and_the_others_are_suppressed(account: A
 def test_items_that_are_no_text_are_reported_and_the_others_are_suppressed(
     account: Account,
 ) -> None:
-    body = account.ok("AddSuppressions", emails=[None, 5, ADA, {"email": BOB}, True])
+    emails = [None, 5, ADA, {"email": BOB}, True, "b\ud83d@b.io", {"a": 1, "a\ud83d": 2}]
+
+    body = account.ok("AddSuppressions", emails=emails)
 
     assert body["added"] == 1
     assert [(each["index"], each["email"], each["reason"]) for each in body["failed"]] == [
@@ -93,6 +95,8 @@ def test_items_that_are_no_text_are_reported_and_the_others_are_suppressed(
         (1, "5", "INVALID_EMAIL"),
         (3, "", "MISSING_EMAIL"),
         (4, "", "MISSING_EMAIL"),
+        (5, "b\ufffd@b.io", "INVALID_EMAIL"),
+        (6, "", "MISSING_EMAIL"),
     ]
     error = account.fails("ValidationError", "AddSuppressions", emails=ADA)
     assert error.body["error"]["details"][0]["message"] == "must be an array"

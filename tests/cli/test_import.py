@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import os
 import random
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from rosterd.server.cli.common.files import CHUNK_BYTES
+from rosterd.server.cli.transfer import import_source
 from rosterd.server.cli.transfer.compression import Decompressor, detect_compression
 
 from ..behavior.helpers import create_subscriber
@@ -169,6 +171,24 @@ def test_compression_of_a_pipe_is_detected(http_account: Account, name: str) -> 
     done = transfer(http_account, "import", "-", "--json", stdin=COMPRESSED[name])
 
     assert counts_of(done)["created"] == 2
+
+
+@pytest.mark.parametrize("content", COMPRESSED.values(), ids=COMPRESSED)
+def test_compression_is_detected_if_the_first_bytes_arrive_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    monkeypatch.setattr(import_source, "CHUNK_BYTES", 1)
+    file = tmp_path / "people"
+    file.write_bytes(content)
+
+    async def read() -> bytes:
+        source = import_source.Source(str(file))
+        try:
+            return b"".join([chunk async for chunk in source.chunks()])
+        finally:
+            source.close()
+
+    assert asyncio.run(read()) == CSV
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstd.compress], ids=["gzip", "zstd"])

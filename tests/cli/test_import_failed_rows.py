@@ -213,6 +213,22 @@ def test_failed_rows_of_a_resumed_import_of_a_table_are_listed_once(
         ]
 
 
+@pytest.mark.parametrize("after", [40_000, 40_110])  # One of them is between the results of a line.
+def test_resumed_import_counts_every_result_of_a_line_with_several_addresses(
+    http_account: Account, tmp_path: Path, after: int
+) -> None:
+    lines = [f"a{number}@b.io c{number}@b.io,UNSUBSCRIBED" for number in range(1_000, 2_000)]
+    file = tmp_path / "people.csv"
+    file.write_text("\n".join(["email,status", *lines]))
+
+    with interrupting(http_account.service.http, after=after) as proxy:
+        first = transfer(http_account, "import", str(file), "--stream", url=proxy.url)
+        second = transfer(http_account, "import", str(file), "--stream", url=proxy.url)
+
+    assert (first.returncode, second.returncode) == (8, 0)
+    assert second.stdout.startswith("2,000 rows: ")
+
+
 def test_array_on_one_line_is_incomplete_until_its_last_result(
     http_account: Account, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from ..behavior import import_jobs
+from ..conftest import new_account
 from ..features.webhooks.receiver import Receiver
 from .conftest import Person
 from .people import add_person
@@ -497,3 +498,58 @@ def test_person_who_is_shown_stays_when_another_was_deleted_late(person: Person,
     expect(page.get_by_role("region", name="Notice")).to_contain_text("deleted")
 
     assert page.url == address
+
+
+def erase(person: Person, email: str) -> None:
+    """Erases the person who is shown."""
+    page = person.page
+    page.keyboard.press(".")
+    page.get_by_role("button", name="Erase…").click()
+    page.get_by_role("dialog").get_by_label("Type the address to confirm").fill(email)
+    page.keyboard.press("Enter")
+
+
+def erase_without_answer(person: Person) -> None:
+    """Erases Ada, and closes the dialog before the answer arrives."""
+    ada = add_person(person.account)["id"]
+    add_person(person.account, email="bob@example.com")
+    person.sign_in()
+    hold_answers(person, f"/api/subscribers/{ada}?", "DELETE")
+    show(person, ada)
+    erase(person, "ada@example.com")
+    person.page.wait_for_function("() => window.held > 0")
+    person.page.keyboard.press("Escape")
+
+
+def test_receipts_of_two_erasures_are_shown_one_after_the_other(person: Person) -> None:
+    page, dialog = person.page, person.page.get_by_role("dialog")
+    erase_without_answer(person)
+    page.locator(".rows").get_by_text("bob@example.com").click()
+    expect(panel(person).get_by_role("heading", name="bob@example.com")).to_be_visible()
+    erase(person, "bob@example.com")
+    expect(dialog).to_contain_text("Erased: bob@example.com")
+
+    page.evaluate("() => window.release()")
+
+    expect(dialog).to_contain_text("Erased: bob@example.com")
+    for email in ("bob@example.com", "ada@example.com"):
+        expect(dialog).to_contain_text(f"Erased: {email}")
+        dialog.get_by_role("button", name="Close").click()
+    expect(dialog).to_have_count(0)
+
+
+def test_receipt_of_an_erasure_is_not_shown_in_another_account(person: Person) -> None:
+    page, account = person.page, person.account
+    erase_without_answer(person)
+    page.get_by_role("button", name="Ada Admin").click()
+    page.get_by_role("button", name="Sign out", exact=True).click()
+    other = new_account(account.service, account.front)
+    page.get_by_label("Sign-in link or API key").fill(other.key)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("navigation", name="Console")).to_be_visible()
+
+    page.evaluate("async () => { window.release(); await fetch('/readyz'); }")
+
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert "ada@example.com" not in page.content()
+    assert account.ok("ListSubscribers")["total"] == 1

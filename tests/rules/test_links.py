@@ -25,7 +25,8 @@ numbers = st.integers(0, 2**47)
 ADDED = [".", ")", ">", ",", " ", "\u00a0", "%20", "%2e", "%29", "%3E", "%2C", ">.", ")%20,"]
 ADDED += [";", '"', "%22", "\u201d", "\u200b", "]", "!", "*", "=", "=3D", "&gt;", "<br>", "&utm=x"]
 # What they insert into a long URL.
-INSERTED = ["\n", "\r\n", "=\r\n", "= \n", "=", "%0A", "=%0D%0A", " ", "\n> ", "%3D%0A"]
+INSERTED = ["\n", "\r\n", "=\r\n", "= \n", "=", "%0A", "=%0D%0A", " ", "\n> ", "%3D%0A", "<wbr>"]
+INSERTED += ["<br />", "&shy;", "&#8203;"]
 
 
 def token_of(url: str) -> str:

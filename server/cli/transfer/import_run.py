@@ -4,7 +4,8 @@ Rows are sent and results are read concurrently on one request, so memory use is
 sides. An incomplete import of a file leaves a checkpoint (`import_checkpoint.py`), from which the
 next run resumes. All lines are sent again, and the service skips those before the checkpoint,
 because only the service determines where a CSV row starts. Rows that were stored without a received
-result are imported again, so a resumed run skips existing addresses unless it updates them.
+result are imported again, so a resumed run skips existing addresses unless it updates them. A line
+with several addresses has several results, so those of a line count when the next record arrives.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class ImportRun:
         self._resume = resume
         self._checkpoint: CheckpointFile | None = None
         self.tally = Tally()
+        # The results so far of the last line.
+        self._results: list[dict[str, Any]] = []
         self.resumed = False
         self.resumed_after = 0
         # Of this run only, not of the runs that it resumes.
@@ -155,6 +158,7 @@ class ImportRun:
                 raise self._source.error from error
             if error.exit_code is not ExitCode.INCOMPLETE or not self._is_complete(rows):
                 raise
+        self._count_line(rows)
         if self._source.error:
             raise self._source.error
         if not self._source.ended:
@@ -170,7 +174,8 @@ class ImportRun:
 
     def _is_complete(self, rows: SentRows) -> bool:
         """Returns whether the result of the last row was received."""
-        return self._source.ended and self.tally.line >= rows.last_line > 0
+        line = self._results[0]["line"] if self._results else self.tally.line
+        return self._source.ended and line >= rows.last_line > 0
 
     def _count(self, block: bytes, rows: SentRows) -> None:
         for line in block.split(b"\n"):
@@ -178,21 +183,30 @@ class ImportRun:
                 continue
             error = self._client.error_of_line(line)
             if error is not None:
+                self._count_line(rows)
                 raise error
             try:
                 result = orjson.loads(line)
             except ValueError:
                 raise self._client.not_roster() from None
+            if self._results and result.get("line") != self._results[0]["line"]:
+                self._count_line(rows)
             if "summary" in result:
                 self.summary = result["summary"]
-                continue
+            else:
+                self._results.append(result)
+        if self._checkpoint is not None and self._checkpoint.is_due():
+            self._write_checkpoint()
+
+    def _count_line(self, rows: SentRows) -> None:
+        """Counts the results of the last line, and lists those that failed."""
+        for result in self._results:
             if self.failures is not None and (failure := failure_of(result)) is not None:
                 self.failures.add(rows.failed(failure), rows.start())
             else:
                 rows.pop(result["line"])
             self.tally.count(result)
-        if self._checkpoint is not None and self._checkpoint.is_due():
-            self._write_checkpoint()
+        self._results = []
 
     def _write_checkpoint(self) -> None:
         # The failures are flushed first, so that they include all rows of the checkpoint.

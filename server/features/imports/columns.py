@@ -17,13 +17,20 @@ from ...rpc.errors import Detail, ValidationError, invalid
 from ...rpc.file_columns import column_name, columns_named, mapped_columns
 from ...values.file_dates import DateFormat
 from ...values.suggestions import MAX_SUGGESTIONS, did_you_mean
-from ...values.texts import column_key, word_key
+from ...values.texts import column_key, repaired_encoding, word_key
 from ..custom_fields.rules import DataType
 from ..custom_fields.store import ColumnField
 from ..subscribers.csv_format import CUSTOM_FIELDS
 from ..subscribers.rules import Failure
 from .cells import FIELD_NAMES, OPTED_IN, OPTED_OUT_FLAG, REVERSED_NAME
-from .consent_columns import is_generic, is_other_channel, states_confirmation, states_consent
+from .consent_columns import (
+    can_be_address,
+    date_of_opt_outs,
+    is_generic,
+    is_other_channel,
+    states_confirmation,
+    states_consent,
+)
 from .presets import Preset, detect
 
 # The maximum length of the list of unknown columns in an error. The size of gRPC metadata is
@@ -68,6 +75,10 @@ _DUPLICATE = (
 _CONSENT_TEXT = (
     "looks like consent; map it to status, optedIn or optedOut with columnMap, or list it in"
     " ignoreColumns"
+)
+_LIST_TEXT = (
+    "looks like the date of a list of opt-outs; import the file as suppressions, map the column to"
+    " unsubscribedAt with columnMap, or list it in ignoreColumns"
 )
 _CONFIRMATION_TEXT = (
     "states whether the address was confirmed; map it to isConfirmed if the person confirmed the"
@@ -170,6 +181,10 @@ class Columns:
             name if name in by_name or (bare := _bare_name(cell)) in names else bare or name
             for cell, name in zip(cells, names, strict=True)
         ]
+        names = self.names = [
+            name if cell.isascii() or name in by_name else column_key(repaired_encoding(cell))
+            for cell, name in zip(cells, names, strict=True)
+        ]
         targets_by_name = {**by_name, **_FLAGS}
         mapped = mapped_columns(
             cells,
@@ -261,7 +276,7 @@ class Columns:
         """
         fields = {column.position: column.fields for column in self.known}
         preset_names = {*self.preset.columns, *self.preset.marks} if self.preset else set()
-        return {
+        faults = {
             index: Detail(
                 cell,
                 "CONSENT_COLUMN",
@@ -273,9 +288,14 @@ class Columns:
             and (index in mapped or name not in preset_names)
             and _CONSENT.isdisjoint(targets := fields.get(index, ()))
             and not (states_confirmation(name) and "isConfirmed" in targets)
+            and not (can_be_address(name) and "email" in targets)
             and not (is_generic(name) and any(map(_is_custom, targets or mapped.get(index, ()))))
             and not cell.lower().startswith(CUSTOM_FIELDS.lower())
         }
+        date = None if self.preset else date_of_opt_outs(self._cells)
+        if date is not None and date not in ignored and date not in mapped:
+            faults[date] = Detail(self._cells[date], "CONSENT_COLUMN", _LIST_TEXT)
+        return faults
 
     def _check(
         self,

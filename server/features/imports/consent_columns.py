@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
+from enum import StrEnum
 
-from ...values.texts import cached_if_short, caseless_key
+from ...values.texts import LOST, cached_if_short, caseless_key, column_key
 
 # Compared with column keys, which have no case, whitespace, hyphens or underscores.
 _WORDS = re.compile(
@@ -23,6 +25,9 @@ _WORDS = re.compile(
     # German, French, Spanish, Italian, Dutch, Portuguese and others.
     r"|einwilligung|werbeerlaubnis|abgemeldet|abmeld|austrag|d[eé]sabonn|d[eé]sinscri|suscri"
     r"|iscritt|disiscri|afgemeld|uitgeschreven|descadastr|inscrit|bloquead|afmeld|abbestell"
+    # Questions
+    r"|sendme\w{0,40}(?:newsletter|e?mail)|(?:darf|d(?:ü|ue)rfen)(?:ich|wir)\w{0,40}(?:mail|newsletter)"
+    r"|(?:souhaite|voule)zvousrecevoir|mogenw(?:ij|e)\w{0,40}mail"
     r"|widerruf|werbesperre|sperrvermerk|sperrliste|marketingerlaubt|fechadebaja|odhl[aá][sš]|wypis"
 )
 # Words that also occur in questions and other long names, so that only short names count.
@@ -47,7 +52,8 @@ _WORDS_OF_SHORT_NAMES = re.compile(
     r"|smtp(?:code|error|status)|diagnosticcode|e?maildelivery(?:status|state)|delivery(?:fail|error)"
     r"|(?:valid|verific)ation(?:status|result)|e?mail(?:verified|validity|validation|alerts)"
     # German
-    r"|ausgetragen|(?:^|mail|werbe)sperr|gesperrt|robinson|widerspr|zustimm|zugestimmt|werbung"
+    r"|ausgetragen|(?:^|mail|werbe)sperr|gesperrt|geblockt|robinson|widerspr|zustimm"
+    r"|zugestimmt|werbung"
     r"|(?:kontakt|anmelde|adress)\w*status|zustellfehler|fehlerhaft|r(?:ü|ue)ckl(?:ä|ae)ufer"
     r"|k(?:ü|ue)ndig|erlaubt|erlaubnis|unzustellbar|schwarzeliste|kontaktiertwerden"
     r"|nicht(?:mehr)?(?:kontakt|anschreib|anmail|mailen)|keine?e?mails?|(?:mail|kontakt)verbot"
@@ -96,7 +102,7 @@ _NAMES = re.compile(
     r"(?:is|was)?(?:active|inactive|enabled|disabled|removed|deleted|archived|cancell?ed|banned"
     r"|objected|opposed|suspended|silenced|unreachable|unconfirmed|notconfirmed|erased"
     r"|anonymi[sz]ed|purged|trashed|softdeleted|signedoff|unregistered|unfollowed)"
-    r"(?:at|on|date|time)?\??|left(?:at|on|date)|date(?:removed|left|deleted)|rejectlist"
+    r"(?:at|on|date|time)?\??|left(?:at|on|date)|date(?:removed|left|deleted|stopped)|rejectlist"
     r"|(?:remover?|removal|delete|deletion|exclude|exclusion|trash|signoff|unregister|unfollow)"
     r"(?:at|on|date|list)?"
     r"|(?:non)?transactional(?:only)?|dnd|fbl|feedbackloop"
@@ -112,6 +118,8 @@ _NAMES = re.compile(
     r"|ステータス|状態|状态|狀態|상태|статус|stav|κατάσταση|الحالة"
 )
 
+# Names of columns of addresses that also could be flags.
+_ADDRESSES = re.compile(r"(?:contact|marketing|newsletter)e?mails?(?:address)?")
 # Names in lists of opt-outs. They do not count if the account has a custom field with the name.
 _GENERIC = re.compile(
     r"reasons?|(?:is)?(?:pending|valid|failed|returned)(?:at|on|date)?|errors?(?:code|message|count)?"
@@ -132,10 +140,13 @@ _CONFIRMATIONS = re.compile(
     r"|best(?:ä|ae)tigt(?:am)?"
 )
 # Names with several meanings, such as the state of an address: the column is accepted, and only
-# its status words count.
+# its status words count. The groups are kinds.
 _STATES = re.compile(
-    r"(?:contact|user|list|member)?(?:state|type|result)|(?:last)?event(?:type)?|subscriptiontype"
-    r"|e?mailresult|delivery(?:status|state)|(?:return|drop)reason|estado|stato|etat|état|zustand|stan|tila|toestand"
+    r"(?P<person>(?:contact|user|list|member|subscriber|recipient)?(?:state|type)"
+    r"|estado|stato|etat|état|zustand|stan|tila|toestand)"
+    r"|(?P<event>(?:last|e?mail)?event(?:type|name)?|sttext)"
+    r"|(?:contact|user|list|member|e?mail)?result|subscriptiontype|delivery(?:status|state)"
+    r"|(?:return|drop)reason"
 )
 # Names of columns with several tags, of which one can be a word for an opt-out.
 _TAGS = re.compile(
@@ -145,7 +156,18 @@ _TAGS = re.compile(
     r"|etiquetas?|[eé]tiquettes?|etichett[ae]|grupos?|groupes?|grupp[oi]|listas?|listes?)"
 )
 
+# A question mark in a word, which some programs write for a letter, and letters that it can mean.
+_LOST = re.compile(r"(?<=\w)\?(?=\w)")
+_LOST_LETTERS = "éöüãí"
 _IGNORED = re.compile(r"[._]|(?<=\w)['’](?=s)")
+
+# The columns of lists of opt-outs that have no other sign of it, as they are spelled in the exports
+# of SendGrid and Mailgun. The first one is the date of the opt-out.
+_LISTS = (
+    *(("created", "email"), ("created", "email", "ip")),
+    *(("created_at", "address"), ("created_at", "address", "count")),
+    *(("created_at", "address", "tag"), ("created_at", "address", "tags")),
+)
 
 # Names of the files that services export, such as suppression_bounces.csv, and of own lists. These
 # are words of the name, not a part of one, such as in "rebajas", and none follows a "no".
@@ -160,14 +182,37 @@ _FILES = re.compile(
     rf"|invalid[\W_]*e?mails?|austragung(?:en)?|sperrlisten?)(?!{_LETTERS})"
     r"|退订|配信停止|수신거부"
 )
+_OPT_INS = re.compile(
+    r"(?:is)?(?:e?mail)?(?:subscribed|opt(?:ed)?in|(?:marketing)?consent)(?:to\w+)?"
+    r"|accepts(?:e?mail)?marketing|newsletter"
+)
 # The start of a word in a name such as GlobalUnsubscribes.csv.
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+class StateKind(StrEnum):
+    """What the states in a column are about."""
+
+    PERSON = "person"
+    EVENT = "event"
+    OTHER = "other"
+
+
+def names_opt_ins(name: str) -> bool:
+    """Whether a flag with a name states that a person may be mailed, if it is true."""
+    return _OPT_INS.fullmatch(_normalized(column_key(name))) is not None
 
 
 def names_opt_outs(name: str) -> bool:
     """Whether a file seems to list people who opted out, by its name without folders."""
     words = caseless_key(_CAPITAL.sub(" ", name))
     return any(found["no"] is None for found in _FILES.finditer(words))
+
+
+def date_of_opt_outs(cells: Sequence[str]) -> int | None:
+    """Returns the position of the dates in a header of a list of opt-outs; None for another one."""
+    names = next((names for names in _LISTS if sorted(names) == sorted(cells)), None)
+    return None if names is None else cells.index(names[0])
 
 
 def is_other_channel(column_key: str) -> bool:
@@ -187,9 +232,18 @@ def states_confirmation(column_key: str) -> bool:
     return _CONFIRMATIONS.fullmatch(_normalized(column_key)) is not None
 
 
-def can_state_status(column_key: str) -> bool:
-    """Whether a column, given by its `column_key`, can have words for the status of a person."""
-    return _STATES.fullmatch(_normalized(column_key)) is not None
+def can_be_address(column_key: str) -> bool:
+    """Whether a column that looks like consent, given by its `column_key`, can have addresses."""
+    return _ADDRESSES.fullmatch(_normalized(column_key)) is not None
+
+
+def state_kind(column_key: str) -> StateKind | None:
+    """Returns the kind of the states in a column, given by its `column_key`; None if it has none.
+
+    They can be words for the status of a person.
+    """
+    found = _STATES.fullmatch(_normalized(column_key))
+    return None if found is None else StateKind(found.lastgroup or StateKind.OTHER)
 
 
 def can_list_tags(column_key: str) -> bool:
@@ -200,6 +254,8 @@ def can_list_tags(column_key: str) -> bool:
 def states_consent(column_key: str) -> bool:
     """Whether a column, given by its `column_key`, looks as if it stated consent."""
     name = _normalized(column_key)
+    if len(name) <= _SHORT_NAME and LOST in (damaged := _LOST.sub(LOST, name)):
+        return any(states_consent(damaged.replace(LOST, letter)) for letter in _LOST_LETTERS)
     if is_other_channel(name):
         return False
     return (

@@ -27,9 +27,10 @@ from .cells import (
     value_parser,
 )
 from .columns import Column, ColumnOptions, Columns, is_without_failure
-from .consent_columns import can_list_tags, can_state_status
+from .consent_columns import StateKind, can_list_tags, state_kind
 from .csv_row import CsvRow
 from .evidence import stated_status
+from .nested_values import JSON_STARTS, opt_out_in_cell
 from .status_words import (
     COMMON_WORDS,
     OPT_OUT_WORDS,
@@ -110,12 +111,10 @@ class Header:
         self._marks = _marks(self.columns, cells)
         self._opt_ins = [each.position for each in self._parsers if each.field == OPTED_IN]
         self._not_chosen = [] if self._is_own_export else self.columns.not_chosen
-        self._of_states = {
-            index for index in self._not_chosen if can_state_status(column_key(cells[index]))
-        }
-        self._of_tags = {
-            index for index in self._not_chosen if can_list_tags(column_key(cells[index]))
-        }
+        names = self.columns.names
+        kinds = {index: state_kind(names[index]) for index in self._not_chosen}
+        self._of_states = {index: kind for index, kind in kinds.items() if kind is not None}
+        self._of_tags = {index for index in self._not_chosen if can_list_tags(names[index])}
         self._states_consent = bool(self._marks.columns) or any(
             each.field in _STATING for each in self._parsers
         )
@@ -155,9 +154,11 @@ class Header:
             except CellError as error:
                 self._reject(row, index, field, cell, error.hint)
         for index in self._not_chosen:
-            opt_out = status_in(cells[index], of_state=index in self._of_states)
+            opt_out = status_in(cells[index], self._of_states.get(index))
             if opt_out is None and index in self._of_tags:
                 opt_out = opt_out_in_tags(cells[index])
+            elif opt_out is None and cells[index][:1] in JSON_STARTS:
+                opt_out = opt_out_in_cell(cells[index])
             if opt_out is not None:
                 row.opt_out = strictest(row.opt_out, opt_out)
                 self.unrecognized.add(column_name(self.cells, index), cells[index], STATED_HINT)
@@ -195,14 +196,15 @@ class Header:
         cells = [cell.strip(AROUND_MALFORMED) for cell in cells]
         count = len(self.cells)
         padding = [""] * (count - len(cells))
-        row, status, of_states = CsvRow(line=line, faults=[""]), None, set[str]()
+        row, status = CsvRow(line=line, faults=[""]), None
+        of_states = dict[str, StateKind]()
         for aligned in ([*cells, *padding][:count], [*padding, *cells][-count:]):
             for index, field, parse in self._parsers:
                 if field in _OF_OPT_OUTS and aligned[index].strip():
                     status = strictest(status, _clear_opt_out(row, field, parse, aligned[index]))
-        for index in self._of_states:
+        for index, kind in self._of_states.items():
             start, end = sorted((index, index + len(cells) - count))
-            of_states.update(cells[max(0, start) : end + 1])
+            of_states |= dict.fromkeys(cells[max(0, start) : end + 1], kind)
         # A line of 1 MiB can have a million cells, most of which are blank or equal.
         texts = {cell for cell in cells if cell and not cell.isspace()}
         if any(parser.field == "status" for parser in self._parsers):
@@ -210,7 +212,7 @@ class Header:
                 status = strictest(status, OPT_OUT_WORDS.get(word))
         if self._not_chosen:
             for cell in texts:
-                status = strictest(status, status_in(cell, of_state=cell in of_states))
+                status = strictest(status, status_in(cell, of_states.get(cell)))
         if not parse_file_email(row.email):
             addresses = [cell for cell in cells if "@" in cell and parse_file_email(cell)]
             row.email = addresses[0] if len(addresses) == 1 else ""

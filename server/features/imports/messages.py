@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from google.protobuf.struct_pb2 import ListValue
+from google.protobuf.struct_pb2 import ListValue, Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from roster.v1 import rows_pb2
@@ -18,7 +18,7 @@ from ...rpc.messages import milliseconds
 from ...values.file_addresses import unwrap
 from ...values.file_dates import DateFormat, UnknownDate, parse_time
 from ...values.reason_counts import ReasonCounts
-from ...values.texts import column_key, json_name
+from ...values.texts import column_key, json_name, repaired_encoding
 from ...values.timestamps import is_valid_time
 from ...values.unrecognized import UnrecognizedCells
 from ..custom_fields.rules import derive_key
@@ -37,9 +37,10 @@ from ..subscribers.rules import (
 from ..tags.rules import distinct, parse_name
 from .cells import NO_DATES, STATUS_HINT, is_valid_ip, is_valid_source, opt_out_in_tags
 from .columns import ColumnOptions, NewColumn, UnknownColumns
-from .consent_columns import can_list_tags, can_state_status, is_other_channel
+from .consent_columns import can_list_tags, is_other_channel, state_kind
 from .csv_row import CsvRow
 from .evidence import stated_status
+from .nested_values import opt_out_in, opt_out_in_cell
 from .presets import PRESETS
 from .status_words import (
     COMMON_WORDS,
@@ -191,20 +192,21 @@ def _opt_out_in_values(
             opt_out = strictest(opt_out, stated)
             unrecognized.add("tags", tag, JSON_TAG_HINT)
     for name, value in (row.custom_fields or {}).items():
-        key = column_key(name)
-        if is_other_channel(key) or key in map(column_key, options.columns.ignored):
+        key = column_key(repaired_encoding(name))
+        if is_other_channel(key) or column_key(name) in map(column_key, options.columns.ignored):
             continue
-        of_state = not is_exported and can_state_status(key)
-        of_tags = not is_exported and can_list_tags(key)
+        kind = None if is_exported else state_kind(key)
         for text in value if isinstance(value, ListValue) else (value,):
             if not isinstance(text, str):
-                continue
-            stated = status_in(text, of_state=of_state)
-            if stated is None and of_tags:
-                stated = opt_out_in_tags(text)
+                is_nested = isinstance(text, Struct | ListValue) and not is_exported
+                stated = opt_out_in(name, text) if is_nested else None
+            elif (stated := status_in(text, kind)) is None and not is_exported:
+                is_tag = can_list_tags(key)
+                stated = opt_out_in_tags(text) if is_tag else opt_out_in_cell(text)
             if stated is not None:
                 opt_out = strictest(opt_out, stated)
-                unrecognized.add(CUSTOM_FIELDS + name, text, JSON_STATED_HINT)
+                example = text if isinstance(text, str) else stated.name
+                unrecognized.add(CUSTOM_FIELDS + name, example, JSON_STATED_HINT)
     return opt_out
 
 

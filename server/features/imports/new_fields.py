@@ -16,7 +16,12 @@ from ...rpc.errors import (
     invalid,
 )
 from ...storage.transaction import Transaction
-from ...values.texts import caseless_key, column_key, has_control_characters
+from ...values.texts import (
+    caseless_key,
+    column_key,
+    has_control_characters,
+    repaired_encoding,
+)
 from ..custom_fields.rules import MAX_FIELDS, MAX_KEY_LENGTH, DataType, derive_key
 from ..custom_fields.store import ColumnField, column_fields, create
 from ..subscribers.csv_format import CUSTOM_FIELDS
@@ -167,7 +172,7 @@ class UnknownFields:
         by_action: dict[UnknownColumns, list[str]] = {action: [] for action in UnknownColumns}
         for name in unknown:
             has_field = caseless_key(label_of(name)) in labels
-            by_action[self._action_for(column_key(name), has_field=has_field)].append(name)
+            by_action[self._action_for(name, has_field=has_field)].append(name)
         if ignored := by_action[UnknownColumns.IGNORE]:
             self.ignored |= dict.fromkeys(ignored[: _MAX_IGNORED - len(self.ignored)])
             rows = [_renamed(row, dict.fromkeys(ignored)) for row in rows]
@@ -176,13 +181,14 @@ class UnknownFields:
             rows = [_renamed(row, new_names) for row in rows]
         return rows
 
-    def _action_for(self, key: str, *, has_field: bool) -> UnknownColumns:
-        """Returns the action for an unknown field, given by the column key of its name.
+    def _action_for(self, name: str, *, has_field: bool) -> UnknownColumns:
+        """Returns the action for an unknown field.
 
         `has_field` is whether the account has a custom field with the name as its label.
         """
-        if key in self._names_to_ignore:
+        if column_key(name) in self._names_to_ignore:
             return UnknownColumns.IGNORE
+        key = column_key(repaired_encoding(name))
         is_consent = (
             self._checks_consent and states_consent(key) and not (has_field and is_generic(key))
         )

@@ -7,9 +7,10 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 
 from ...rpc.errors import invalid
-from ...values.texts import caseless_key, column_key, word_key
+from ...values.texts import LOST, caseless_key, column_key, repaired_encoding, word_key
 from ..subscribers.fields import Status
 from ..subscribers.rules import OPTED_OUT
+from .consent_columns import StateKind
 
 STATUSES = {status.name.lower(): status for status in Status}
 # Known without a preset, which can give them another meaning, as are those of _UNAMBIGUOUS.
@@ -22,7 +23,7 @@ _COMMON = {
     " blocked suppressed neversubscribed notsubscribed noconsent inaktiv gesperrt widerrufen"
     " gelöscht inactivo baja cancelado desinscrito removido removida bloqueado inattivo"
     " geblokkeerd zablokowany odhlášen avmeldt afmeldt unsubscribedfromall nontransactional"
-    " 退会 수신거부",
+    " zrezygnował zrezygnowała avanmäld frameldt 退会 退会済み 수신거부",
     Status.BOUNCED: "cleaned bounce undeliverable invalid invalidemail unzustellbar rebotado",
     Status.COMPLAINED: "complaint spam junk abuse",
 }
@@ -34,9 +35,11 @@ _UNAMBIGUOUS = {
     " desabonne desabonnee désinscrit désinscrite desinscrit desinscrite desuscrito desuscrita"
     " desuscripto desuscripta dadodebaja dadadebaja disiscritto disiscritta afgemeld"
     " uitgeschreven descadastrado descadastrada wypisany wypisana avregistrerad"
-    " 配信停止 退订 отписан отписана",
-    Status.BOUNCED: "hardbounce hardbounced emailbounced",
-    Status.COMPLAINED: "complained spamcomplaint reportedspam markedasspam",
+    " userunsubscribed listunsubscribed listunsubscribe linkunsubscribe groupunsubscribe"
+    " globallyunsubscribed leiratkozott dezabonat dezabonată aboneliktençıktı"
+    " 配信停止 配信解除 退订 已退订 取消订阅 구독취소 отписан отписана отписался отписалась",
+    Status.BOUNCED: "hardbounce hardbounces hardbounced emailbounced",
+    Status.COMPLAINED: "complained spamcomplaint spamreport reportedspam markedasspam",
 }
 _STATED = {word: status for status, words in _UNAMBIGUOUS.items() for word in words.split()}
 COMMON_WORDS = (
@@ -54,7 +57,15 @@ _OF_STATES = {
     **{word: each for word, each in OPT_OUT_WORDS.items() if word not in _AMBIGUOUS.split()},
     **dict.fromkeys(("unconfirmed", "notconfirmed", "notactivated"), Status.UNCONFIRMED),
 }
+_OF_PERSONS = "blocked removed gesperrt bloqueado geblokkeerd zablokowany"
+_OF_EVENTS = "failed permanentfail permanentfailure dropped outofband invalid"
+_BY_KIND = {
+    StateKind.PERSON: _OF_STATES | dict.fromkeys(_OF_PERSONS.split(), Status.UNSUBSCRIBED),
+    StateKind.EVENT: _OF_STATES | dict.fromkeys(_OF_EVENTS.split(), Status.BOUNCED),
+    StateKind.OTHER: _OF_STATES,
+}
 _MAX_WORD_LENGTH = 20
+_LOST = re.compile(rf"[{LOST}?]")
 # The word that a longer text begins with, such as "Unsubscribed by an admin".
 _FIRST_WORD = re.compile(r"\W*([^\W\d_]+)(.*)", re.DOTALL)
 # What follows if that word states no opt-out from mail, such as "(SMS)" or "= false".
@@ -82,12 +93,16 @@ JSON_TAG_HINT = (
 
 
 def _starts(word: str) -> set[str]:
-    """Returns the first two characters of all forms of a word, of common and of full width."""
+    """Returns the first two characters of all forms of a word, also in full width."""
     first, second = word[0], {word[1], unicodedata.normalize("NFD", word[1])[0]}
     starts = {a + b for a in (first, first.upper()) for c in second for b in (c, c.upper())}
+    # Of UTF-8 that was read in another encoding.
+    encoded = {each.encode() for each in starts if not each.isascii()}
+    starts |= {each.decode(name, "ignore")[:2] for each in encoded for name in _ENCODINGS}
     return starts | {each.translate(_FULL_WIDTH) for each in starts}
 
 
+_ENCODINGS = ("cp1252", "latin-1", "mac_roman", "cp1251")
 _FULL_WIDTH = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}
 _STARTS = frozenset[str]().union(*map(_starts, _STATED))
 
@@ -98,24 +113,24 @@ def status_of(words: Mapping[str, Status], text: str) -> Status | None:
     An opt-out can have punctuation around it, or be the first word of the text.
     """
     status = words.get(column_key(text))
-    if status is None and (status := words.get(_wide_word_key(text))) not in OPTED_OUT:
+    if status is None and (status := _found(words, _wide_word_key(text))) not in OPTED_OUT:
         status = _status_at_start(text)
     return status
 
 
-def status_in(text: str, *, of_state: bool = False) -> Status | None:
+def status_in(text: str, kind: StateKind | None = None) -> Status | None:
     """Returns the status that a text states in any column: an opt-out, or None.
 
-    In a column `of_state`, further words count, the first one of a text does, and a word can state
-    UNCONFIRMED, which is no opt-out.
+    In a column of states of a `kind`, further words count, the first one of a text does, and a word
+    can state UNCONFIRMED, which is no opt-out.
     """
-    if of_state:
-        return _OF_STATES.get(_word(text)) or _status_at_start(text)
+    if kind is not None:
+        return _found(_BY_KIND[kind], _word(text)) or _status_at_start(text)
     # Column keys of all cells of 20 such columns take longer than the rest of their row.
     start = text[:2]
     if len(text) > _MAX_WORD_LENGTH or (start not in _STARTS and start.isalnum()):
         return None
-    return _STATED.get(_word(text))
+    return _found(_STATED, _word(text))
 
 
 def status_in_tag(tag: str) -> Status | None:
@@ -126,7 +141,7 @@ def status_in_tag(tag: str) -> Status | None:
 
 def _status_at_start(text: str) -> Status | None:
     """Returns the opt-out that a text begins with, such as "Unsubscribed by an admin", or None."""
-    found = _FIRST_WORD.match(text)
+    found = _FIRST_WORD.match(repaired_encoding(text))
     if found is None or _STATED.get(_word(found[1])) is not Status.UNSUBSCRIBED:
         return None
     is_short = len(found[2]) <= _MAX_LENGTH_NOT_FROM_MAIL
@@ -139,7 +154,19 @@ def _word(text: str) -> str:
 
 
 def _wide_word_key(text: str) -> str:
-    return word_key(text if text.isascii() else unicodedata.normalize("NFKC", text))
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", repaired_encoding(text))
+    return word_key(text)
+
+
+def _found(words: Mapping[str, Status], word: str) -> Status | None:
+    """Returns the status of a word, in which characters can be lost."""
+    status = words.get(word)
+    if status is None and (LOST in word or "?" in word):
+        # One at the end counts as punctuation.
+        pattern = ".".join(map(re.escape, _LOST.split(word))) + ".?"
+        status = next((words[each] for each in words if re.fullmatch(pattern, each)), None)
+    return status
 
 
 def parse_status_map(entries: Iterable[str]) -> dict[str, Status]:

@@ -201,9 +201,10 @@ def _view(link: FoundLink) -> View:
 def _is_one_click(form: HttpBody) -> bool:
     """Whether a form of any media type is that of a one-click unsubscription (RFC 8058).
 
-    Mailbox providers and scanners submit it, and it never gives consent.
+    Mailbox providers and scanners submit it, and it never gives consent. UTF-16 has NUL characters.
     """
-    return b"list-unsubscribe" in unquote_to_bytes(form.data[:_MAX_FORM_BYTES]).lower()
+    text = form.data[:_MAX_FORM_BYTES].replace(b"\0", b"")
+    return b"list-unsubscribe" in unquote_to_bytes(text).lower()
 
 
 def _action(form: HttpBody) -> str:

@@ -21,6 +21,7 @@ from ...storage.database import Database
 from ...storage.transaction import Transaction
 from ...values.clock import iso8601
 from ...values.emails import parse_email
+from ...values.texts import LOST
 from ..audit.audited_database import record_call
 from ..sessions.store import check_credential
 from .columns import HEADER
@@ -84,7 +85,8 @@ class SuppressionService(SuppressionServiceServicer):
         self, request: pb.AddSuppressionsRequest, _context: Context
     ) -> pb.AddSuppressionsResponse:
         account, reason = account_id(), Reason(request.reason or Reason.MANUAL)
-        emails = [parse_email(text) for text in request.emails]
+        # The gateway replaces what is no character, so that the address would be another one.
+        emails = [None if LOST in text else parse_email(text) for text in request.emails]
         keys = dict.fromkeys(email.key for email in emails if email is not None)
         suppressions = [NewSuppression(key, reason) for key in keys]
         failed = [
