@@ -10,6 +10,30 @@ export function focusList(): void {
   (document.getElementById("grid") ?? document.getElementById("main"))?.focus({ preventScroll: true });
 }
 
+const CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex='0']";
+const isUsable = (element: HTMLElement) => element.isConnected && element.checkVisibility() && !element.matches(":disabled");
+
+/** When what has the focus is removed or hidden, moves it to what follows. What is disabled gets it back later. */
+export function keepFocus(): void {
+  document.addEventListener("focusout", ({ target, relatedTarget }) => {
+    if (relatedTarget || !(target instanceof HTMLElement)) return;
+    const all = [...(target.closest("dialog, main") ?? document).querySelectorAll<HTMLElement>(CONTROLS)];
+    const at = all.indexOf(target);
+    setTimeout(() => {
+      if (!isLost() || isUsable(target)) return;
+      if (target.isConnected && target.matches(":disabled")) {
+        const enabled = new MutationObserver(() => {
+          enabled.disconnect();
+          if (isLost()) target.focus();
+        });
+        return enabled.observe(target, { attributeFilter: ["disabled"] });
+      }
+      const near = at < 0 ? [] : [...all.slice(at), ...all.slice(0, at).reverse()];
+      (near.find(isUsable) ?? document.getElementById("main"))?.focus();
+    });
+  });
+}
+
 /** What had the focus before the dialogs that are shown: one can be replaced by another. */
 let origin: Element | null = null;
 

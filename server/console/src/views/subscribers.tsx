@@ -494,7 +494,7 @@ export function Subscribers({ id = "" }: Parameters) {
           onChange={(changed) => list.value?.replace(changed)}
           onAdded={() => (reloads.value += 1)}
           onGone={(text) => {
-            notify(text);
+            if (text) notify(text);
             reloads.value += 1;
             // Another person or view can be shown by then.
             if (match("/subscribers/:id", address.value.path)?.id === id) close();

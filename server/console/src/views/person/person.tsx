@@ -155,8 +155,7 @@ export function Person({
           email={email}
           onClose={() => (dialog.value = "")}
           onAdded={() => {
-            // The button of the dialog disappears.
-            void data.load().then(() => document.activeElement === document.body && panel.current?.focus());
+            void data.load();
             onAdded();
           }}
         />
