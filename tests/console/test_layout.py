@@ -130,7 +130,7 @@ def open_all(person: Person) -> Iterator[str]:
     yield "sign-in"
 
 
-@pytest.mark.parametrize("width", [320, 640, 1280])
+@pytest.mark.parametrize("width", [320, 640, 720, 1280])
 def test_nothing_is_cut(full: Person, width: int) -> None:
     full.page.set_viewport_size({"width": width, "height": 640})
 

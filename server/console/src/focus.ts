@@ -19,17 +19,19 @@ export function keepFocus(): void {
     if (relatedTarget || !(target instanceof HTMLElement)) return;
     const all = [...(target.closest("dialog, main") ?? document).querySelectorAll<HTMLElement>(CONTROLS)];
     const at = all.indexOf(target);
+    const near = at < 0 ? [] : [...all.slice(at), ...all.slice(0, at).reverse()];
+    const isWaiting = () => isLost() && target.isConnected && target.matches(":disabled");
+    const move = () => isLost() && (near.find(isUsable) ?? document.getElementById("main"))?.focus();
     setTimeout(() => {
       if (!isLost() || isUsable(target)) return;
-      if (target.isConnected && target.matches(":disabled")) {
-        const enabled = new MutationObserver(() => {
-          enabled.disconnect();
-          if (isLost()) target.focus();
-        });
-        return enabled.observe(target, { attributeFilter: ["disabled"] });
-      }
-      const near = at < 0 ? [] : [...all.slice(at), ...all.slice(0, at).reverse()];
-      (near.find(isUsable) ?? document.getElementById("main"))?.focus();
+      if (!isWaiting()) return void move();
+      const changes = new MutationObserver(() => {
+        if (isWaiting()) return;
+        changes.disconnect();
+        // A dialog that closes returns the focus itself.
+        setTimeout(move);
+      });
+      changes.observe(document.body, { subtree: true, childList: true, attributeFilter: ["disabled"] });
     });
   });
 }
