@@ -30,8 +30,9 @@ class Form(NamedTuple):
 
 
 def is_form(request: Request, binding: Binding) -> bool:
-    content_type = request.headers.get("Content-Type", "")
-    return binding.form is not None and body.media_type(content_type)[0] == MEDIA_TYPE
+    if binding.form is None:
+        return False
+    return body.media_type(request.headers.get("Content-Type", ""))[0] == MEDIA_TYPE
 
 
 def response_type(request: Request) -> Metadata:

@@ -78,12 +78,12 @@ def response_headers(
     metadata: Iterable[tuple[str, str | bytes]], policy: HeaderPolicy
 ) -> dict[str, str]:
     """Returns the response headers for trailing metadata, or for initial metadata of a stream."""
-    returned = policy.returned
-    return {
-        returned[name]: value
-        for name, value in metadata
-        if name in returned and isinstance(value, str) and is_printable(value)
-    }
+    headers = {}
+    for name, value in metadata:
+        header = policy.returned.get(name)
+        if header is not None and isinstance(value, str) and is_printable(value):
+            headers[header] = value
+    return headers
 
 
 def add_vary(headers: dict[str, str], names: str) -> None:

@@ -61,7 +61,7 @@ class LoadShedder:
 
     def has_room(self, path: str) -> bool:
         """Whether a request for a path is accepted."""
-        return not self.is_full or path in self.exempt_paths
+        return self.calls < self._max_calls or path in self.exempt_paths
 
     def reject(
         self,

@@ -53,8 +53,11 @@ async def respond(
         try:
             piece = await anext(pieces, None)
             sent = dict(await call.initial_metadata() or ())
-        except asyncio.CancelledError as cancelled:
-            raise await cancellation_error(cancelled, call) from None
+        except asyncio.CancelledError:
+            cancellation = await cancellation_error(call)
+            if cancellation is None:
+                raise
+            raise cancellation from None
         except AioRpcError as failed:
             raise classify_failure(failed, binding.method, metadata, policy) from failed
         if piece is None and ETAG in sent and has_tag(request, sent[ETAG]):

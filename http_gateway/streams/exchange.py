@@ -97,10 +97,12 @@ class Exchange:
         assert self._messages is not None
         try:
             reply = await call
-        except asyncio.CancelledError as cancelled:
-            failed = await cancellation_error(cancelled, call)
+        except asyncio.CancelledError:
+            cancellation = await cancellation_error(call)
+            if cancellation is None:
+                raise
             if self._messages.error is None:
-                raise failed from None
+                raise cancellation from None
             self._messages.error.close = True
             raise self._messages.error from None
         status = self._binding.success_status

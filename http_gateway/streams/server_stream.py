@@ -103,8 +103,11 @@ class ResponseWriter:
                 await self._response.write(records)
         except AioRpcError as failed:
             return self._call_error(failed)
-        except asyncio.CancelledError as cancelled:
-            return self._call_error(await cancellation_error(cancelled, call))
+        except asyncio.CancelledError:
+            cancellation = await cancellation_error(call)
+            if cancellation is None:
+                raise
+            return self._call_error(cancellation)
         except ConnectionError:
             raise
         except Exception:

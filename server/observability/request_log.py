@@ -19,7 +19,6 @@ from functools import cache, lru_cache
 
 import orjson
 
-from ..rpc.caller import Caller
 from ..values.sampling import Sampling
 from .log_writer import STANDARD_ERROR, LogWriter
 from .request_record import RequestRecord
@@ -54,20 +53,22 @@ class RequestLog:
 
     def write(self, record: RequestRecord) -> None:
         """Adds the line of a call that has ended, unless its level or the sampling omits it."""
-        if _is_fault(record):
+        if record.method:
+            is_fault, has_succeeded = record.status >= 500, record.status < 400
+        else:
+            is_fault, has_succeeded = record.code in FAULTS, record.code == "OK"
+        if is_fault:
             record.level = WARNING
-        elif not self._logs_info or self._is_omitted(record):
+        elif not self._logs_info or (has_succeeded and self._is_omitted(record.route)):
             return
         if not self._pending:
             asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
         record.ended = time.time()
         self._pending.append(record)
 
-    def _is_omitted(self, record: RequestRecord) -> bool:
-        """Whether a call has succeeded, and is a health check or not sampled."""
-        if not _has_succeeded(record):
-            return False
-        return record.route in PROBES or not self._sampling.selects_next()
+    def _is_omitted(self, route: str) -> bool:
+        """Whether a call that has succeeded is a health check, or not sampled."""
+        return route in PROBES or not self._sampling.selects_next()
 
     def flush(self) -> None:
         """Passes the pending lines to the writer."""
@@ -76,17 +77,10 @@ class RequestLog:
             self._writer.write("".join(map(self._format, pending)).encode())
 
 
-def _is_fault(record: RequestRecord) -> bool:
-    return record.status >= 500 if record.method else record.code in FAULTS
-
-
-def _has_succeeded(record: RequestRecord) -> bool:
-    return record.status < 400 if record.method else record.code == "OK"
-
-
 def json_line(record: RequestRecord) -> str:
     """Formats a record as JSON. Of its values, only the name of the key needs escaping."""
-    ids = _caller(record.caller) if record.caller else ""
+    by = record.caller
+    ids = _caller(by.account_id, by.actor.id, by.actor.name) if by else ""
     if record.client_address:
         ids += f'"clientAddress":"{record.client_address}",'
     if record.trace_id:
@@ -114,9 +108,9 @@ def _result(method: str, status: int, route: str, code: str) -> str:
 
 
 @lru_cache(1_000)
-def _caller(caller: Caller) -> str:
-    name = orjson.dumps(caller.actor.name).decode()
-    return f'"accountId":"{caller.account_id}","keyId":"{caller.actor.id}","keyName":{name},'
+def _caller(account_id: str, key_id: str, key_name: str) -> str:
+    name = orjson.dumps(key_name).decode()
+    return f'"accountId":"{account_id}","keyId":"{key_id}","keyName":{name},'
 
 
 def text_line(record: RequestRecord) -> str:

@@ -6,14 +6,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..rpc.errors import Internal, RosterError, Unavailable
-from ..storage.database import Database, Result, Run, Work, WrappedDatabase
+from ..storage.database import Database, Result, Run, SurroundedDatabase, Work
 from ..storage.transaction import Transaction
 
 if TYPE_CHECKING:
     from .tracing import Tracing
 
 
-class TracedDatabase(WrappedDatabase):
+class TracedDatabase(SurroundedDatabase):
     """A database whose transactions have spans, as parts of the current call."""
 
     def __init__(self, database: Database, system: str, tracing: Tracing) -> None:

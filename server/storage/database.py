@@ -7,7 +7,7 @@ query.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -87,7 +87,7 @@ class Database(Protocol):
 
 
 class WrappedDatabase:
-    """A database that adds something to the units of work of another one, in `around`."""
+    """Another database, for subclasses that add something to its units of work."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -98,6 +98,22 @@ class WrappedDatabase:
     @property
     def transactions(self) -> int:
         return self._database.transactions
+
+    def read(self, work: Work[Result]) -> Coroutine[Any, Any, Result]:
+        return self._database.read(work)
+
+    def read_parts(self, works: Sequence[Work[Result]]) -> Coroutine[Any, Any, list[Result]]:
+        return self._database.read_parts(works)
+
+    def read_nodes(self, work: Work[Result]) -> Coroutine[Any, Any, NodeResults[Result]]:
+        return self._database.read_nodes(work)
+
+    def write(self, work: Work[Result]) -> Coroutine[Any, Any, Result]:
+        return self._database.write(work)
+
+
+class SurroundedDatabase(WrappedDatabase):
+    """A database that adds something to all units of work of another one, in `around`."""
 
     async def read(self, work: Work[Result]) -> Result:
         return await self.around("read", lambda wrapped: self._database.read(wrapped(work)))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...storage.database import Database, Result, Run, Work, WrappedDatabase
+from ...storage.database import Database, Result, Run, SurroundedDatabase, Work
 
 
-class OperationDatabase(WrappedDatabase):
+class OperationDatabase(SurroundedDatabase):
     """The database of the runner of operations and of jobs."""
 
     def __init__(self, database: Database) -> None:

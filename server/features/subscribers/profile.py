@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -18,25 +18,26 @@ from .rules import NO_VALUES, Row
 def profile_of(request: Message) -> dict[str, Any]:
     """Returns the profile in a request or row. Fields without a value are as in NO_PROFILE."""
     message_type: Any = type(request)
-    return {name: read(request) for name, read in _readers(message_type)}
+    texts, read_texts, others = _fields_of(message_type)
+    profile = {**NO_PROFILE, **dict(zip(texts, read_texts(request), strict=True))}
+    for name in others:
+        if request.HasField(name):
+            profile[name] = _read(request, name)
+    return profile
 
 
 @cache
-def _readers(
+def _fields_of(
     message_type: type[Message],
-) -> Sequence[tuple[str, Callable[[Any], Any]]]:
-    fields = message_type.DESCRIPTOR.fields_by_name
-    return [
-        (name, attrgetter(name))
-        if name in fields and field.kind is Kind.TEXT
-        else (name, partial(_read, name if name in fields else "", NO_PROFILE[name]))
-        for name, field in PROFILE.items()
-    ]
+) -> tuple[Sequence[str], Callable[[Any], Sequence[str]], Sequence[str]]:
+    """Returns the names of the text fields of a message type, their reader, and other names."""
+    names = [name for name in PROFILE if name in message_type.DESCRIPTOR.fields_by_name]
+    texts = [name for name in names if PROFILE[name].kind is Kind.TEXT]
+    # For two names or more, the reader returns a tuple.
+    return texts, attrgetter(*texts), [name for name in names if name not in texts]
 
 
-def _read(name: str, default: Any, message: Any) -> Any:
-    if not name or not message.HasField(name):
-        return default
+def _read(message: Any, name: str) -> Any:
     value = getattr(message, name)
     if isinstance(value, Timestamp):
         return milliseconds(value)
@@ -46,6 +47,7 @@ def _read(name: str, default: Any, message: Any) -> Any:
 def row_of(message: Any) -> Row:
     """Returns a BulkSubscriber or an ImportSubscriber as a row, with the faults of the gateway."""
     values: Mapping[str, Any] | None
+    faults = message.faults
     try:
         values = dict(message.custom_fields) if message.HasField("custom_fields") else NO_VALUES
     except ValueError:  # A member has no value, not even null.
@@ -56,5 +58,5 @@ def row_of(message: Any) -> Row:
         message.is_confirmed or None,
         message.tags[:],
         values,
-        [fault.field for fault in message.faults],
+        [fault.field for fault in faults] if faults else [],
     )

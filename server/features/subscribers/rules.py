@@ -273,7 +273,9 @@ def search_text(text: str) -> str:
 
 
 def _check_text(text: str, max_length: int) -> tuple[str, str] | None:
-    if len(text) <= max_length and "\t" not in text and not has_control_characters(text):
+    if len(text) <= max_length and (
+        text.isprintable() or not ("\t" in text or has_control_characters(text))
+    ):
         return None
     return "INVALID_CHARACTER", "must not contain control characters or line breaks"
 

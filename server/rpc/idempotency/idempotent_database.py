@@ -12,7 +12,15 @@ repeated request must not create the person again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +30,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from ...security.encryption import Encryption
-from ...storage.database import Database, Result, Run, Work, WrappedDatabase
+from ...storage.database import Database, Result, Work, WrappedDatabase
 from ...storage.shared_work import SharedWork
 from ...storage.transaction import Transaction
 from ...values.emails import addresses_in
@@ -95,16 +103,14 @@ class IdempotentDatabase(WrappedDatabase):
         _current.set(None)
         self._running.discard(request.owner)
 
-    async def around(self, kind: str, run: Run[Result]) -> Result:
+    def write(self, work: Work[Result]) -> Coroutine[Any, Any, Result]:
         request = _current.get()
-        if request is None or kind == "read":
-            return await run(lambda work: work)
-        return await run(partial(self._once, request))
-
-    def _once(self, request: Request, work: Work[Any]) -> Work[Any]:
+        if request is None:
+            return super().write(work)
         if isinstance(work, SharedWork):
-            return SharedWork(("once", work.key), (request, work), self._run_all_once)
-        return partial(self._run_once, request, work)
+            shared = SharedWork(("once", work.key), (request, work), self._run_all_once)
+            return super().write(shared)
+        return super().write(partial(self._run_once, request, work))
 
     async def write_apart(self, work: Work[Result]) -> Result:
         """Runs a repeatable write that prepares the write of the request."""

@@ -36,4 +36,4 @@ class Audit(Interceptor):
             resource_id=reference if is_id(reference) else "",
         )
         self._database.audit(audited)
-        call.add_done_callback(lambda _: self._database.end_audit(audited))
+        call.done_callbacks.append(lambda _: self._database.end_audit(audited))

@@ -163,13 +163,10 @@ class Call:
         self.context = context
         # Converted once: grpc.aio builds the tuple each time it is read.
         self.metadata = context.invocation_metadata() or ()
-        self._callbacks: list[Callable[[Call], object]] = []
+        # Run with the call at its end, the last one first.
+        self.done_callbacks: list[Callable[[Call], object]] = []
         # Without the loop, this is a system call in Python 3.11 (`get_by_id` in `make bench`).
         self._task = asyncio.current_task(loop)
-
-    def add_done_callback(self, callback: Callable[[Call], object]) -> None:
-        """Runs a function with the call at its end; the last one added runs first."""
-        self._callbacks.append(callback)
 
     def cancel(self, error: RosterError) -> None:
         """Ends the call with an error.
@@ -202,7 +199,7 @@ class Call:
     def finish(self) -> None:
         """Runs the callbacks."""
         self.suspend()
-        for callback in reversed(self._callbacks):
+        for callback in reversed(self.done_callbacks):
             callback(self)
 
     def status(self) -> str:

@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -46,8 +46,13 @@ class Bounds(NamedTuple):
         found = dict(self.unset)
         for field, value in message.ListFields():
             check = self.checks.get(field.index)
-            if check is not None:
-                found[field.index] = check(value)
+            if check is None:
+                continue
+            faults = check(value)
+            if faults:
+                found[field.index] = faults
+            elif found:
+                found.pop(field.index, None)
         return [fault for index in sorted(found) for fault in found[index]] if found else []
 
 
@@ -85,7 +90,7 @@ def _check(field: FieldDescriptor, options: Any) -> Check | None:
             nested = bounds_of(message)
             if (nested.checks or nested.unset) and field.is_repeated:
                 return lambda values: [
-                    *_faults(name, values, rules),
+                    *_faults(name, rules, values),
                     *(
                         fault
                         for index, value in enumerate(values)
@@ -96,20 +101,24 @@ def _check(field: FieldDescriptor, options: Any) -> Check | None:
                 return lambda value: _nested(name, nested.faults(value))
     if item_rules:
         return lambda values: [
-            *_faults(name, values, rules),
+            *_faults(name, rules, values),
             *(
                 fault
                 for index, value in enumerate(values)
-                for fault in _faults(f"{name}[{index}]", value, item_rules)
+                for fault in _faults(f"{name}[{index}]", item_rules, value)
             ),
         ]
     if rules or options.required:
-        return lambda value: _faults(name, value, rules)
+        return partial(_faults, name, rules)
     return None
 
 
-def _faults(path: str, value: Any, rules: list[Rule]) -> list[Detail]:
-    return [Detail(path, rule.code, rule.message) for rule in rules if not rule.permits(value)]
+def _faults(path: str, rules: list[Rule], value: Any) -> list[Detail]:
+    faults = []
+    for rule in rules:
+        if not rule.permits(value):
+            faults.append(Detail(path, rule.code, rule.message))
+    return faults
 
 
 def _nested(path: str, faults: Iterable[Detail]) -> list[Detail]:

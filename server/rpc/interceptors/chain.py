@@ -79,8 +79,11 @@ class InterceptorChain(HandlerInterceptor):
             await _accept(call, hooks)
             handling = handler(call.request, context)
             return await (call.steps.of(handling) if call.steps else handling)
-        except BaseException as error:  # noqa: BLE001 - others are raised again
-            await self._fail(call, error)
+        except BaseException as error:
+            failure = _error_of(call, error)
+            if failure is None:
+                raise
+            await self._fail(call, failure)
         finally:
             call.finish()
 
@@ -104,14 +107,16 @@ class InterceptorChain(HandlerInterceptor):
                     del response
                     yield kept.pop()
                     call.resume()
-        except BaseException as error:  # noqa: BLE001 - others are raised again
-            await self._fail(call, error)
+        except BaseException as error:
+            failure = _error_of(call, error)
+            if failure is None:
+                raise
+            await self._fail(call, failure)
         finally:
             call.finish()
 
-    async def _fail(self, call: Call, error: BaseException) -> NoReturn:
-        """Ends a call with the status of an error, or raises one again that is no failure."""
-        failure = _error_of(call, error)
+    async def _fail(self, call: Call, failure: RosterError) -> NoReturn:
+        """Ends a call with the status of an error."""
         call.suspend()
         await self._delay(call, failure)
         if call.method.takes_forms and self._add_page is not None:
@@ -138,10 +143,12 @@ async def _accept(call: Call, hooks: Hooks) -> None:
             await pending
 
 
-def _error_of(call: Call, error: BaseException) -> RosterError:
+def _error_of(call: Call, error: BaseException) -> RosterError | None:
     """Returns the error that the client receives.
 
-    Raises the exception again if the client has canceled the call, or if it was aborted.
+    Returns None if the client has canceled the call, or if it was aborted. The exception is then
+    raised again, but not here: its traceback would refer to a function that refers to it, which
+    keeps all that the call has read in memory until the next collection of garbage.
     """
     if isinstance(error, RosterError):
         return error
@@ -151,7 +158,7 @@ def _error_of(call: Call, error: BaseException) -> RosterError:
             return cancellation
     if isinstance(error, AbortError) or not isinstance(error, Exception):
         call.was_cancelled = True
-        raise error
+        return None
     log.error(
         "%s failed", call.method.name, exc_info=error, extra={"requestId": caller.request_id()}
     )

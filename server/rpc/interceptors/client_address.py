@@ -52,15 +52,23 @@ class AddressBuckets:
 
 def client_address_of(call: Call, proxies: tuple[Network, ...]) -> str:
     """Returns the address of a call's client; empty if it is unknown."""
-    return client_address(tuple(_hops(call)), proxies)
+    hops = ""
+    for name, value in call.metadata:
+        if name == FORWARDED_FOR:
+            hops = f"{hops},{value!s}" if hops else str(value)
+    return client_address(hops, call.context.peer(), proxies)
 
 
 @lru_cache(1_000)
-def client_address(hops: tuple[str, ...], proxies: tuple[Network, ...]) -> str:
+def client_address(forwarded: str, peer: str, proxies: tuple[Network, ...]) -> str:
     """Returns the last hop that is not a trusted proxy, or else the first hop.
 
-    A hop that is not an address was not written by a proxy, so it and earlier ones are ignored.
+    The hops are the addresses in `x-forwarded-for`, then the peer of the connection. A hop that is
+    not an address was not written by a proxy, so it and earlier ones are ignored.
     """
+    hops = forwarded.split(",")
+    if peer != _IN_PROCESS:
+        hops.append(unquote(peer).partition(":")[2])
     client = _UNKNOWN
     for hop in reversed(hops):
         try:
@@ -87,17 +95,3 @@ def network(address: str) -> str:
         return address
     number = int(IPv6Address(address))
     return str(IPv6Address(number >> IPV6_PREFIX_LENGTH << IPV6_PREFIX_LENGTH))
-
-
-def _hops(call: Call) -> list[str]:
-    """Returns the addresses in `x-forwarded-for`, then the peer of the connection."""
-    forwarded = [
-        hop
-        for name, value in call.metadata
-        if name == FORWARDED_FOR
-        for hop in str(value).split(",")
-    ]
-    peer = str(call.context.peer())
-    if peer == _IN_PROCESS:
-        return forwarded
-    return [*forwarded, unquote(peer).partition(":")[2]]

@@ -65,7 +65,7 @@ class ConcurrencyLimit(Interceptor):
             if self._calls >= self._max_calls:
                 raise Overloaded
             self._calls += 1
-            call.add_done_callback(self._release)
+            call.done_callbacks.append(self._release)
             return
         streams = self._streams[call.method.name in _WATCHES]
         if len(streams) >= self._max_streams:
@@ -73,7 +73,7 @@ class ConcurrencyLimit(Interceptor):
         if self._is_stopping:
             raise ServiceStopping
         streams.add(call)
-        call.add_done_callback(streams.discard)
+        call.done_callbacks.append(streams.discard)
 
     def end_streams(self) -> None:
         """Ends running and new streams as Unavailable. Slow clients get it at their next read."""
@@ -99,4 +99,4 @@ class StreamShare(Interceptor):
         if self._streams[key] >= MAX_STREAMS_OF_ACCOUNT:
             raise StreamLimitReached(STREAM_RETRY_SECONDS, limit=MAX_STREAMS_OF_ACCOUNT)
         self._streams[key] += 1
-        call.add_done_callback(lambda _: self._streams.end(key))
+        call.done_callbacks.append(lambda _: self._streams.end(key))

@@ -37,7 +37,7 @@ class Deadlines(Interceptor):
         if seconds <= 0:
             raise DeadlineExceeded
         self._ends[call] = end = time.monotonic() + seconds
-        call.add_done_callback(self._remove)
+        call.done_callbacks.append(self._remove)
         if not self._is_sweeping:
             self._is_sweeping = True
             self._sweep_later()

@@ -126,7 +126,7 @@ class FairShare(Interceptor):
             use.paid_at += (cost - charged) / SHARE
             use.average += WEIGHT * (cost - use.average)
 
-        call.add_done_callback(end)
+        call.done_callbacks.append(end)
 
     def _overhead(self, steps: float) -> float:
         """Returns the CPU time of the event loop since the last call ended, without `steps`."""

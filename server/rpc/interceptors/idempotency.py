@@ -52,7 +52,7 @@ class Idempotency(Interceptor):
             call.account_id, key, _fingerprint(call), response_type.FromString, message
         )
         self._database.enter(request)
-        call.add_done_callback(partial(self._leave, request))
+        call.done_callbacks.append(partial(self._leave, request))
 
     def _leave(self, request: Request, call: Call) -> None:
         self._database.leave(request)

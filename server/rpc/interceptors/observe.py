@@ -37,7 +37,7 @@ class Observe(Interceptor):
     def intercept(self, call: Call) -> None:
         self._stats.rpcs_running += 1
         record = current() or _new_record()
-        call.add_done_callback(partial(self._end, record, time.perf_counter()))
+        call.done_callbacks.append(partial(self._end, record, time.perf_counter()))
         if record.method:
             set_request_id(call.context, record.request_id)
         else:

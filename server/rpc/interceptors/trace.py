@@ -28,7 +28,7 @@ class Trace(Interceptor):
         record = current()
         if record is not None:
             record.trace_id = span.trace_id
-        call.add_done_callback(partial(_end, span))
+        call.done_callbacks.append(partial(_end, span))
 
 
 def _end(span: RpcSpan, call: Call) -> None:

@@ -82,7 +82,8 @@ class BatchExecutor(Generic[Work]):
         self._loop = asyncio.get_running_loop()
         self._start, self._run_batch, self._stop = start, run_batch, stop
         self._queue = FairQueue(max_batch) if fair else FifoQueue(max_batch)
-        self._gathered: list[WorkItem[Work]] = []
+        # The items of this iteration of the event loop, by their groups.
+        self._gathered: dict[GroupLimits, list[WorkItem[Work]]] = {}
         self._claiming = threading.Lock()
         self._closing = False
         self._on_loop, self._slow_until = on_loop, 0.0
@@ -96,7 +97,7 @@ class BatchExecutor(Generic[Work]):
     @property
     def waiting(self) -> int:
         """The number of items that no thread has taken."""
-        return len(self._queue) + len(self._gathered)
+        return len(self._queue) + sum(map(len, self._gathered.values()))
 
     @property
     def seconds_in_batch(self) -> float:
@@ -129,9 +130,6 @@ class BatchExecutor(Generic[Work]):
         passes. Raises Overloaded if the queue is full or its delay exceeds the deadline.
         """
         item = self._admit(work, limits)
-        if not self._gathered:
-            self._loop.call_soon(self._hand_over)
-        self._gathered.append(item)
         timer = None
         if self._queue_timeout is not None:
             timer = self._loop.call_later(self._queue_timeout, self._time_out, item)
@@ -145,18 +143,23 @@ class BatchExecutor(Generic[Work]):
                 work_time.cpu_seconds += item.cpu_seconds
 
     def _admit(self, work: Work, limits: GroupLimits) -> WorkItem[Work]:
-        """Returns a work item for the queue. Raises Unavailable or Overloaded."""
+        """Returns a gathered work item. Raises Unavailable or Overloaded."""
         if self._closing:
             raise Unavailable
+        gathered = self._gathered.get(limits, ())
+        waiting = self._queue.ahead(limits) + len(gathered)
         delay = self._delay_of(limits)
-        waiting = self._queue.ahead(limits)
-        waiting += sum(item.limits == limits for item in self._gathered)
         # While no thread is busy, the item starts at the end of this iteration of the event loop.
         if self.stats.busy and waiting:
             self._check_queue_delay(delay, waiting)
-        delay.enqueued(waiting)
+        if not waiting:
+            delay.enqueued()
         future, actor = self._loop.create_future(), caller.actor_or_none()
-        return WorkItem(work, future, self._claiming, limits, actor)
+        item = WorkItem(work, future, self._claiming, limits, actor)
+        if not self._gathered:
+            self._loop.call_soon(self._hand_over)
+        self._gathered.setdefault(limits, []).append(item)
+        return item
 
     def _delay_of(self, limits: GroupLimits) -> QueueDelay:
         delay = self._queue_delays.get(limits)
@@ -201,7 +204,8 @@ class BatchExecutor(Generic[Work]):
         All items of one iteration of the event loop are queued together. The first alone
         would wake a thread, which would compete with the event loop for the GIL.
         """
-        items, self._gathered = self._gathered, []
+        items = [item for group in self._gathered.values() for item in group]
+        self._gathered = {}
         if self._closing:
             for item in items:
                 item.reject()

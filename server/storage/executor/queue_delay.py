@@ -16,8 +16,8 @@ HALF_WEIGHT_ITEMS = 64
 class QueueDelay:
     """Estimates the delay of the items of a group with one or more consumer threads.
 
-    `dequeued` and `done` record a batch, `enqueued` an item. There is no lock: a lost update
-    only makes the estimate less exact.
+    `dequeued` and `done` record a batch, `enqueued` the first item in an empty queue. There is no
+    lock: a lost update only makes the estimate less exact.
     """
 
     def __init__(self, consumers: int) -> None:
@@ -26,10 +26,9 @@ class QueueDelay:
         # The time of the last dequeue, or of the first item in an empty queue.
         self._progress_at = time.monotonic()
 
-    def enqueued(self, waiting: int) -> None:
-        """Records that an item was queued behind `waiting` others."""
-        if not waiting:
-            self._progress_at = time.monotonic()
+    def enqueued(self) -> None:
+        """Records that an item was queued while no other waited."""
+        self._progress_at = time.monotonic()
 
     def dequeued(self) -> float:
         """Records that a batch was dequeued, and returns the time."""

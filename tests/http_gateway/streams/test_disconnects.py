@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -43,6 +45,37 @@ def test_disconnect_of_the_client_ends_the_call(kind: str, when: str) -> None:
 
     # Over a network channel, a canceled call can look like a completed one.
     assert "end" not in handlers.received or kind == "real"
+
+
+def test_what_a_disconnected_client_has_not_read_is_freed_without_a_collection() -> None:
+    class Rows:
+        """What a handler has read."""
+
+    kept: list[weakref.ref[Rows]] = []
+
+    async def send_notes(_request: Any, _context: Any) -> AsyncIterator[Any]:
+        rows = Rows()
+        kept.append(weakref.ref(rows))
+        yield notes_reply("a")
+        await asyncio.Event().wait()
+
+    async def body(runner: web.ServerRunner) -> None:
+        client = await Client.to(runner)
+        await client.begin("GET", "/list")
+        await client.head()
+        await client.chunk()
+        client.disconnect()
+        for _ in range(500):
+            if kept[0]() is None:
+                break
+            await asyncio.sleep(0.01)
+
+    gc.disable()
+    try:
+        with_gateway("in-process", body, List=send_notes)
+        assert kept[0]() is None
+    finally:
+        gc.enable()
 
 
 def test_no_second_call_is_made_for_a_disconnected_client() -> None:

@@ -56,7 +56,7 @@ def failures(throttle: AuthThrottle, address: str, count: int) -> list[type]:
 def test_client_network_is_that_of_the_last_hop_that_is_not_a_proxy(
     hops: list[str], address: str
 ) -> None:
-    assert network(client_address(tuple(hops), PROXIES)) == address
+    assert network(client_address(",".join(hops), "in-process", PROXIES)) == address
 
 
 @pytest.mark.parametrize(
