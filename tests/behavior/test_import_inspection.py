@@ -279,3 +279,5 @@ def test_types_of_custom_fields_are_proposed_from_the_whole_file(account: Accoun
     job = upload(account, content.encode(), options={"unknownColumns": "IGNORE"})
 
     assert [c["proposedType"] for c in job["columns"]] == ["TEXT", "NUMBER", "TEXT"]
+    assert [c.get("nearestType") for c in job["columns"]] == [None, None, "NUMBER"]
+    assert [c["counterexamples"] for c in job["columns"]] == [[], [], ["x"]]

@@ -92,15 +92,21 @@ def test_existing_subscriber_takes_only_a_stricter_status(
 @pytest.mark.each_database
 @each("before", STATUSES)
 @each("row", [{}, *({"status": status} for status in STATUSES)])
-def test_summary_counts_people_who_stay_opted_out(account: Account, before: str, row: Row) -> None:
+def test_summary_counts_people_who_are_or_stay_opted_out(
+    account: Account, before: str, row: Row
+) -> None:
     name = f"{before}.{row.get('status', 'none')}"
     email = create_subscriber_in(account, before, f"{name}@b.io")["email"]
     new = f"{name}.new@b.io"
-    rows = [{"email": email, **row}, {"email": new, "status": "UNSUBSCRIBED"}, {"email": new}]
+    created = [
+        {"email": new, **each} for each in ({"status": "CONFIRMED"}, {"status": "BOUNCED"}, {})
+    ]
+    rows = [{"email": email, **row}, *created]
 
     summary = send_rows(account, rows, onConflict="UPDATE").summary or {}
 
     assert summary["stayedOptedOut"] == (before in OPT_OUTS)
+    assert summary["optedOut"] == (before == "CONFIRMED" and row.get("status") in OPT_OUTS)
 
 
 @each_form
@@ -217,6 +223,7 @@ def test_summary_counts_outcomes_reasons_and_statuses(account: Account) -> None:
         "statuses": {"UNCONFIRMED": 1, "CONFIRMED": 1, "BOUNCED": 1},
         "statusesKept": 1,
         "stayedOptedOut": 1,
+        "optedOut": 1,
         "ignoredColumns": [],
         "createdFields": [],
         "unrecognizedCells": [],

@@ -56,3 +56,14 @@ def reach(target: Locator) -> None:
             return
         target.page.keyboard.press("Tab")
     raise AssertionError(f"The Tab key does not lead to {target}")
+
+
+def hide(page: Page, hidden: bool = True) -> None:
+    """Makes a page hidden, or shown again: Chromium without a window shows all its tabs."""
+    page.evaluate(
+        """hidden => {
+          Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+          document.dispatchEvent(new Event("visibilitychange"));
+        }""",
+        hidden,
+    )

@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, Request, Route, expect
 
+from .actions import hide
 from .conftest import Person
 from .people import add_person
 
@@ -109,26 +110,34 @@ def test_time_is_written_again_only_when_its_unit_changes(person: Person) -> Non
     assert page.evaluate("window.written") == written > 0
 
 
-def test_hidden_page_asks_nothing_until_it_is_shown(person: Person) -> None:
+def test_hidden_page_asks_every_30_seconds_and_when_it_is_shown(person: Person) -> None:
     page = person.page
     page.clock.install()
     person.sign_in()
+    asked = "**/api/operations?*"
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     person.open("/activity")
     expect(page.get_by_text("Nothing was changed for many people")).to_be_visible()
-    with page.expect_response("**/api/operations?*"):
-        page.clock.run_for(60_000)
 
-    page.evaluate("Object.defineProperty(document, 'hidden', { value: true, writable: true })")
+    hide(page)
+    # The repetition that was due before.
+    with page.expect_response(asked):
+        page.clock.run_for(15_000)
+    page.evaluate("fetch('/readyz').then((response) => response.text())")
     requests.clear()
-    for _ in range(5):
-        page.clock.run_for(60_000)
+    page.clock.run_for(15_000)
+    page.evaluate("fetch('/readyz').then((response) => response.text())")
+    assert [url for url in requests if "/api/operations" in url] == []
+    with page.expect_response(asked):
+        page.clock.run_for(15_000)
+    # A session that no one uses ends after some time.
+    for _ in range(130):
+        requests.clear()
+        page.clock.run_for(30_000)
         # Time for a response, after which a page would wait for the next request.
         page.evaluate("fetch('/readyz').then((response) => response.text())")
     assert [url for url in requests if "/api/" in url] == []
 
-    with page.expect_request("**/api/operations?*"):
-        page.evaluate(
-            "document.hidden = false; document.dispatchEvent(new Event('visibilitychange'))"
-        )
+    with page.expect_request(asked):
+        hide(page, False)

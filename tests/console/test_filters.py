@@ -160,6 +160,10 @@ def test_expression_is_completed_in_the_box(list_owner: Person) -> None:
     page.keyboard.type(" = ")
     expect(found(list_owner)).to_have_text("All 13")
     expect(box(list_owner)).to_have_value("status = ")
+    box(list_owner).fill("VIP")
+    page.get_by_role("link", name="Show people with the tag vip").click()
+    expect(box(list_owner)).to_have_value('tags:"vip"')
+    expect(chips(list_owner)).to_have_text([re.compile("tags include “vip”", re.I)])
     # A name is searched as it is typed, without a choice among fields.
     box(list_owner).fill("first1")
     page.keyboard.press("Enter")

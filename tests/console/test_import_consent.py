@@ -70,17 +70,19 @@ def test_people_who_opted_out_stay_opted_out(person: Person) -> None:
     add_person(account, email="gone@example.com", isConfirmed=True)
     account.ok("ChangeSubscriberStatus", id="gone@example.com", status="UNSUBSCRIBED")
     account.ok("DeleteSubscriber", id="gone@example.com")
+    add_person(account, email="bob@example.com", isConfirmed=True)
     person.sign_in()
     rows = "ada@example.com,CONFIRMED\ngone@example.com,CONFIRMED\nnew@example.com,CONFIRMED\n"
-    drop(page, "email,status\n" + rows)
+    drop(page, "email,status\n" + rows + "bob@example.com,UNSUBSCRIBED\n")
 
     button(page, "Continue").click()
     button(page, "Check the file").click()
 
     numbers = page.locator("#numbers")
     expect(numbers).to_contain_text("1 of them had opted out before and stays opted out")
+    expect(numbers).to_contain_text("1 of them could be mailed until now, and is opted out")
     expect(numbers).to_contain_text("1 opted out before or blocked: stays out")
-    button(page, "Import 2 people").click()
+    button(page, "Import 3 people").click()
     expect(state(page)).to_have_text("Imported")
     ada = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
     assert ada["status"] == "UNSUBSCRIBED"

@@ -75,7 +75,7 @@ def test_import_is_undone_after_its_effect_is_stated(person: Person) -> None:
     button(page, "Undo").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("2 people are deleted.")
-    expect(dialog).to_contain_text("1 person is as before afterwards.")
+    expect(dialog).to_contain_text("The change is undone for 1 person.")
     dialog.get_by_role("button", name="Undo for 3 people").click()
 
     expect(page.get_by_text("This import was undone.")).to_be_visible()

@@ -110,9 +110,15 @@ def test_page_asks_before_it_is_closed_until_the_upload_has_ended(person: Person
     expect(sample).to_have_attribute("aria-busy", "false")
     assert asks()
 
+    page.go_back()
+    page.go_back()
+    page.get_by_role("main").get_by_role("button", name="Cancel").click()
     held[0].continue_()
     while asks():
         page.wait_for_timeout(50)
+    # The question stays when the file has arrived.
+    expect(page.get_by_role("heading", name=re.compile("with [0-9,]+ rows"))).to_be_visible()
+    expect(page.get_by_role("dialog", name="Cancel this import?")).to_be_visible()
 
 
 def test_part_that_arrives_altered_is_sent_again(person: Person) -> None:

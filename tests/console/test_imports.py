@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from ..behavior import import_jobs
-from .actions import Actions, reach
+from .actions import Actions, hide, reach
 from .conftest import Person
 from .files import button, choose_file, drop, mailchimp, payload, state
 
@@ -145,6 +145,24 @@ def test_unknown_columns_become_tags_fields_of_their_type_or_nothing(person: Per
     assert fields == {"age": "NUMBER", "since": "DATE"}
     ada = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
     assert (ada["tags"], ada["customFields"]) == (["vip"], {"age": 36, "since": "2024-12-31"})
+
+
+def test_new_field_states_why_it_is_text_and_the_order_of_its_dates(person: Person) -> None:
+    page = person.page
+    person.sign_in()
+    rows = ["3,31.12.2024", "4,30.11.2024", "many,29.10.2024"]
+    drop(page, "\n".join(["email,Visits,Since", *(f"p{row[0]}@example.com,{row}" for row in rows)]))
+    visits = page.get_by_role("combobox", name="Visits")
+    expect(visits).to_have_accessible_description(
+        re.compile("Not all values have the type Number: “many”")
+    )
+    expect(page.get_by_label("Order of day and month").first).not_to_be_visible()
+
+    page.get_by_role("combobox", name="Since").select_option("New field: Date")
+    visits.select_option("New field: Text")
+
+    order = page.locator(".repairs").get_by_label("Order of day and month")
+    expect(order).to_have_value("DMY")
 
 
 def test_german_file_of_excel_is_read_and_its_opt_outs_are_kept(person: Person) -> None:
@@ -293,8 +311,9 @@ def test_file_with_100_columns_is_decided_at_once(person: Person) -> None:
     assert account.ok("ListCustomFields")["total"] == 0
 
 
-def test_two_tabs_show_the_same_import(person: Person) -> None:
+def test_two_tabs_show_the_same_import_also_while_one_is_hidden(person: Person) -> None:
     page, account = person.page, person.account
+    page.clock.install()
     person.sign_in()
     drop(page, "email,Town\nada@example.com,Bath\n")
     town = page.get_by_role("combobox", name="Town")
@@ -302,9 +321,11 @@ def test_two_tabs_show_the_same_import(person: Person) -> None:
     other = page.context.new_page()
     other.goto(page.url)
     other.get_by_role("combobox", name="Town").select_option("Ignore")
-
     expect(town).to_have_value("ignore")
+
+    hide(page)
     go_through(other)
+    page.clock.run_for(60_000)
     expect(state(page)).to_have_text("Imported")
     assert account.ok("ListSubscribers")["total"] == 1
 

@@ -171,8 +171,9 @@ def test_subscribing_again_requires_how_the_person_asked(person: Person) -> None
     person.sign_in()
     show(person, subscriber_id)
 
-    person.page.keyboard.press("u")
+    panel(person).get_by_role("button", name="Subscribe again, or change status…").click()
     dialog = person.page.get_by_role("dialog", name="Change status")
+    expect(dialog.get_by_role("radio", name="Unconfirmed")).to_be_focused()
     expect(dialog).to_contain_text("Subscribe again only if the person asked for it.")
     # Only a choice makes the person one who gets mail.
     expect(dialog.get_by_role("radio", name="Unconfirmed")).to_be_checked()
@@ -269,6 +270,7 @@ def test_block_of_an_address_is_lifted_with_a_reason(person: Person) -> None:
     person.page.keyboard.press("Enter")
 
     expect(panel(person)).to_contain_text("No one has this address")
+    expect(panel(person)).to_be_focused()
     entry = person.account.ok("ListAuditEntries")["entries"][0]
     assert (entry["action"], entry["actor"]["name"]) == ("suppression.deleted", "Ada")
 

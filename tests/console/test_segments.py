@@ -82,10 +82,13 @@ def test_saved_segment_appears_in_the_menu_of_a_phone(person: Person) -> None:
     page.keyboard.type("VIPs")
     page.keyboard.press("Enter")
     expect(page.get_by_text("Saved as segment").first).to_be_visible()
+    page.get_by_role("main").get_by_role("button", name="Segments").click()
+    vips = page.get_by_role("link", name="VIPs", exact=True)
+    expect(vips).to_have_attribute("aria-current", "true")
     person.open("/subscribers")
 
     actions.click(page.get_by_role("main").get_by_role("button", name="Segments"))
-    actions.click(page.get_by_role("link", name="VIPs", exact=True))
+    actions.click(vips)
 
     assert actions.count == 2
     expect(page.get_by_role("link", name="All 10", exact=True)).to_be_visible()

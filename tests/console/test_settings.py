@@ -274,7 +274,7 @@ def test_writers_see_the_account_and_nothing_else(person: Person) -> None:
     expect(name).to_be_disabled()
     expect(name).not_to_have_css("background-color", "rgb(255, 255, 255)")
     expect(page.get_by_role("button", name="Save")).to_have_count(0)
-    for view in ("People", "API keys", "Audit log"):
+    for view in ("Sessions", "API keys", "Audit log"):
         page.get_by_role("link", name=view).click()
         expect(page.get_by_text("Only people with the scope Admin see this.")).to_be_visible()
 

@@ -70,6 +70,8 @@ function Console() {
   }, []);
   // Addresses can be those of people.
   useLayoutEffect(() => forgetShown, []);
+  // What was announced is about what is not shown anymore.
+  useLayoutEffect(() => void (announced.value = ""), [path]);
   useShortcuts([
     { keys: ["/"], text: "keys.search", run: startSearch },
     { keys: ["?"], text: "keys.help", run: () => (shown.value = "keys") },

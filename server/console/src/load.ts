@@ -13,35 +13,45 @@ export interface Loaded<Data> {
   replace: (data: Data) => void;
 }
 
+/** The shortest wait of hidden pages in milliseconds. Browsers run their timers once a minute or more often. */
+const HIDDEN_WAIT = 30_000;
+/** After an hour or two, a hidden page waits until it is shown: a session that no one uses has to end. */
+const MOST_HIDDEN = 120;
+
 /**
- * Runs work, and again after the milliseconds that it returns; not for 0. Hidden pages wait until they are shown.
+ * Runs work, and again after the milliseconds that it returns; not for 0. Hidden pages wait for 30 seconds at least, and
+ * run it at once when they are shown.
  *
  * Returns a function that ends it.
  */
 export function repeat(work: () => Promise<number>): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let isWaiting = false;
   let isOver = false;
+  let hidden = 0;
   async function run(): Promise<void> {
+    clearTimeout(timer);
+    isWaiting = false;
     const wait = await work();
-    if (wait && !isOver) timer = setTimeout(again, wait);
+    if (!wait || isOver) return;
+    isWaiting = true;
+    hidden = document.hidden ? hidden + 1 : 0;
+    if (hidden <= MOST_HIDDEN) timer = setTimeout(run, hidden ? Math.max(wait, HIDDEN_WAIT) : wait);
   }
-  function again(): void {
-    if (document.hidden) document.addEventListener("visibilitychange", again, { once: true });
-    else void run();
-  }
+  const onShown = () => !document.hidden && isWaiting && void run();
+  document.addEventListener("visibilitychange", onShown);
   void run();
   return () => {
     isOver = true;
     clearTimeout(timer);
-    document.removeEventListener("visibilitychange", again);
+    document.removeEventListener("visibilitychange", onShown);
   };
 }
 
 /**
  * Loads data, and again if the key changes or the connection is restored.
  *
- * `seconds` returns after how many seconds it loads again, as a repetition; never for 0. Hidden pages wait until they
- * are shown.
+ * `seconds` returns after how many seconds it loads again, as a repetition; never for 0.
  */
 export function useLoaded<Data>(
   load: (signal: AbortSignal, isRepetition: boolean) => Promise<Data>,

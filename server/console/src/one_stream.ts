@@ -2,10 +2,11 @@
 
 const LOCK = "roster.stream";
 
-/** Reads a stream in the tab that was used last. Returns a function that ends it. */
+/** Reads a stream in the tab that was used last, while it is shown. Returns a function that ends it. */
 export function oneStream(read: (signal: AbortSignal) => Promise<void>): () => void {
   let current: AbortController | null = null;
   async function begin(): Promise<void> {
+    if (document.hidden) current?.abort();
     if (document.hidden || (current && !current.signal.aborted)) return;
     const own = new AbortController();
     current = own;

@@ -84,12 +84,18 @@ test("a date whose order is not certain stays text", () => {
 
 test("dates need an order if the day and the month could be exchanged", () => {
   const unclear = (choice: string, ...examples: string[]) =>
-    unclearDates([{ column: column("When", { examples }), index: 0, choice }], [
-      { key: "since", dataType: "DATE" },
-      { key: "town", dataType: "TEXT" },
-    ]).length > 0;
+    unclearDates(
+      [{ column: column("When", { proposedType: "DATE", examples }), index: 0, choice }],
+      [
+        { key: "since", dataType: "DATE" },
+        { key: "town", dataType: "TEXT" },
+      ],
+      {},
+    ).length > 0;
   assert.ok(unclear("confirmedAt+consentAt", "2024-12-31", "03/04/2024"));
   assert.ok(unclear("customFields.since", "1.2.24"));
+  assert.ok(unclear(NEW, "1.2.24"));
+  assert.ok(!unclear(NEW, "2024-12-31"));
   assert.ok(!unclear("customFields.town", "1.2.24"));
   assert.ok(!unclear("createdAt", "2024-12-31 10:00", "00/00/0000", "1735603200"));
 });

@@ -234,7 +234,7 @@ def _add_consent(message: pb.ImportSubscriber, row: Row, stated: dict[str, Any],
 def reply_of(rows: Sequence[Row], results: Sequence[Result]) -> pb.ImportSubscribersResponse:
     reply = pb.ImportSubscribersResponse()
     add, to_proto = reply.results.add, rows_pb2.Row.Outcome.ValueType
-    for row, (outcome, subscriber_id, row_error, status_kept, dropped, _) in zip(
+    for row, (outcome, subscriber_id, row_error, status_kept, dropped, _, _) in zip(
         rows, results, strict=True
     ):
         # Keyword arguments of `add` take nearly twice as long (`import` in `make bench`).
@@ -275,16 +275,17 @@ class Summary:
         # Rows whose subscriber kept its status.
         self._statuses_kept = stored.statuses_kept
         self._stayed_opted_out = stored.stayed_opted_out
+        self._opted_out = stored.opted_out
         self._rows_with_dropped_cells = stored.rows_with_dropped_cells
 
     def add(
         self, rows: Sequence[Row], validated: Sequence[Validated], results: Sequence[Result]
     ) -> None:
-        for sent, row, (outcome, _, row_error, status_kept, dropped, was_opted_out) in zip(
-            rows, validated, results, strict=True
-        ):
+        for sent, row, result in zip(rows, validated, results, strict=True):
+            outcome, _, row_error, status_kept, dropped, was_opted_out, opted_out = result
             self._outcomes[outcome] += 1
             self._stayed_opted_out += was_opted_out
+            self._opted_out += opted_out
             self._rows_with_dropped_cells += bool(dropped)
             if row_error is not None:
                 self._reasons.add(row_error.failure.name, str(sent.line))
@@ -306,5 +307,6 @@ class Summary:
             statuses={each.name: count for each in Status if (count := self._statuses[each])},
             statuses_kept=self._statuses_kept,
             stayed_opted_out=self._stayed_opted_out,
+            opted_out=self._opted_out,
             rows_with_dropped_cells=self._rows_with_dropped_cells,
         )

@@ -55,7 +55,7 @@ class Result(NamedTuple):
 
     `status_kept` is whether the subscriber kept its status instead of that of the row. `dropped`
     are the fields of an opt-out that were not stored. `was_opted_out` is whether the subscriber had
-    opted out before the import.
+    opted out before the import, and `opted_out` whether the row opted out one who was CONFIRMED.
     """
 
     outcome: Outcome
@@ -64,12 +64,13 @@ class Result(NamedTuple):
     status_kept: bool = False
     dropped: Sequence[str] = ()
     was_opted_out: bool = False
+    opted_out: bool = False
 
 
 def _created(ids: Iterable[str]) -> list[Result]:
     # Without the constructor, which takes longer than the rest of a row's result.
     no, nothing = repeat(False), repeat(())
-    values = zip(repeat(Outcome.CREATED), ids, repeat(None), no, nothing, no)
+    values = zip(repeat(Outcome.CREATED), ids, repeat(None), no, nothing, no, no)
     return list(map(partial(tuple.__new__, Result), values))
 
 
@@ -233,7 +234,8 @@ class RowWriter:
             if before.revision < since:
                 repeated.setdefault(new.status, []).append(before)
             elif self._make_stricter(before, new, tx):
-                results[number] = Result(Outcome.UPDATED, before.id)
+                opted_out = self._was_confirmed(before)
+                results[number] = Result(Outcome.UPDATED, before.id, opted_out=opted_out)
         for status, rows in repeated.items():
             record_repeated_opt_outs(self._account_id, rows, status, self._source, tx)
         return results
@@ -276,14 +278,17 @@ class RowWriter:
             values=new.values or None,
         )
         self._store.change(self._account_id, before, changes, tx, self._source)
-        kept = False
-        if new.has_status:
-            is_stricter = self._make_stricter(before, new, tx)
-            kept = new.status != before.status and not is_stricter
+        is_stricter = new.has_status and self._make_stricter(before, new, tx)
         return Result(
             Outcome.UPDATED,
             subscriber_id,
-            status_kept=kept,
+            status_kept=new.has_status and new.status != before.status and not is_stricter,
             dropped=dropped,
             was_opted_out=before.status in rules.OPTED_OUT and before.revision < (self.since or 0),
+            opted_out=is_stricter and self._was_confirmed(before),
         )
+
+    def _was_confirmed(self, before: SubscriberRow) -> bool:
+        """Returns whether a subscriber was CONFIRMED before this import."""
+        since = before.status_revision or before.revision
+        return before.status == Status.CONFIRMED and since < (self.since or 0)

@@ -2189,9 +2189,15 @@ type ImportJob_Column struct {
 	// or be listed in ignore_columns.
 	LooksLikeConsent bool `protobuf:"varint,6,opt,name=looks_like_consent,json=looksLikeConsent,proto3" json:"looks_like_consent,omitempty"`
 	// Whether the column sets no field that exists, and no option says what to do with it.
-	Unknown       bool `protobuf:"varint,7,opt,name=unknown,proto3" json:"unknown,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Unknown bool `protobuf:"varint,7,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	// Data type that most values have, and that is not proposed because of the others. Absent
+	// otherwise.
+	NearestType *CustomField_DataType `protobuf:"varint,8,opt,name=nearest_type,json=nearestType,proto3,enum=roster.v1.CustomField_DataType,oneof" json:"nearest_type,omitempty"`
+	// The first different values that do not have the nearest type, at most three, each truncated
+	// to 100 characters.
+	Counterexamples []string `protobuf:"bytes,9,rep,name=counterexamples,proto3" json:"counterexamples,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ImportJob_Column) Reset() {
@@ -2271,6 +2277,20 @@ func (x *ImportJob_Column) GetUnknown() bool {
 		return x.Unknown
 	}
 	return false
+}
+
+func (x *ImportJob_Column) GetNearestType() CustomField_DataType {
+	if x != nil && x.NearestType != nil {
+		return *x.NearestType
+	}
+	return CustomField_DATA_TYPE_UNSPECIFIED
+}
+
+func (x *ImportJob_Column) GetCounterexamples() []string {
+	if x != nil {
+		return x.Counterexamples
+	}
+	return nil
 }
 
 // A row of the file as it will be stored, if its address has no subscriber yet.
@@ -2498,7 +2518,7 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\x10_unknown_columnsB\x0e\n" +
 	"\f_date_formatB\f\n" +
 	"\n" +
-	"_delimiter\"\xdd\x16\n" +
+	"_delimiter\"\xef\x17\n" +
 	"\tImportJob\x12.\n" +
 	"\x02id\x18\x01 \x01(\tB\x1e\xaa\xb5\x18\x1a01M7Y2MPAQ036JVMBN3RCKGA5KR\x02id\x12#\n" +
 	"\x04name\x18\x02 \x01(\tB\x0f\xaa\xb5\x18\vmembers.csvR\x04name\x12;\n" +
@@ -2536,7 +2556,7 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\aFailure\x121\n" +
 	"\x06reason\x18\x01 \x01(\tB\x19\xaa\xb5\x18\x15IMPORT_STATE_CONFLICTR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x121\n" +
-	"\adetails\x18\x03 \x03(\v2\x17.roster.v1.Error.DetailR\adetails\x1a\xd0\x02\n" +
+	"\adetails\x18\x03 \x03(\v2\x17.roster.v1.Error.DetailR\adetails\x1a\xe2\x03\n" +
 	"\x06Column\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xaa\xb5\x18\x06E-mailR\x04name\x12!\n" +
@@ -2545,7 +2565,10 @@ const file_roster_v1_imports_proto_rawDesc = "" +
 	"\bexamples\x18\x04 \x03(\tB\x17\xaa\xb5\x18\x13[\"ada@example.com\"]R\bexamples\x12N\n" +
 	"\rproposed_type\x18\x05 \x01(\x0e2\x1f.roster.v1.CustomField.DataTypeB\b\xaa\xb5\x18\x04TEXTR\fproposedType\x127\n" +
 	"\x12looks_like_consent\x18\x06 \x01(\bB\t\xaa\xb5\x18\x05falseR\x10looksLikeConsent\x12#\n" +
-	"\aunknown\x18\a \x01(\bB\t\xaa\xb5\x18\x05falseR\aunknown\x1a\x81\x04\n" +
+	"\aunknown\x18\a \x01(\bB\t\xaa\xb5\x18\x05falseR\aunknown\x12G\n" +
+	"\fnearest_type\x18\b \x01(\x0e2\x1f.roster.v1.CustomField.DataTypeH\x00R\vnearestType\x88\x01\x01\x126\n" +
+	"\x0fcounterexamples\x18\t \x03(\tB\f\xaa\xb5\x18\b[\"many\"]R\x0fcounterexamplesB\x0f\n" +
+	"\r_nearest_type\x1a\x81\x04\n" +
 	"\x06Sample\x12\x19\n" +
 	"\x04line\x18\x01 \x01(\x05B\x05\xaa\xb5\x18\x012R\x04line\x12)\n" +
 	"\x05email\x18\x02 \x01(\tB\x13\xaa\xb5\x18\x0fada@example.comR\x05email\x12&\n" +
@@ -2809,37 +2832,38 @@ var file_roster_v1_imports_proto_depIdxs = []int32{
 	46, // 37: roster.v1.ImportOptions.NewField.data_type:type_name -> roster.v1.CustomField.DataType
 	37, // 38: roster.v1.ImportJob.Failure.details:type_name -> roster.v1.Error.Detail
 	46, // 39: roster.v1.ImportJob.Column.proposed_type:type_name -> roster.v1.CustomField.DataType
-	47, // 40: roster.v1.ImportJob.Sample.status:type_name -> roster.v1.Subscriber.Status
-	32, // 41: roster.v1.ImportJob.Sample.custom_fields:type_name -> roster.v1.ImportJob.Sample.CustomFieldsEntry
-	48, // 42: roster.v1.ImportJob.Sample.reason:type_name -> roster.v1.Row.Reason
-	47, // 43: roster.v1.ImportJob.StatusCount.status:type_name -> roster.v1.Subscriber.Status
-	4,  // 44: roster.v1.ImportService.CreateImport:input_type -> roster.v1.CreateImportRequest
-	6,  // 45: roster.v1.ImportService.UploadImportPart:input_type -> roster.v1.UploadImportPartRequest
-	8,  // 46: roster.v1.ImportService.ListImports:input_type -> roster.v1.ListImportsRequest
-	10, // 47: roster.v1.ImportService.GetImport:input_type -> roster.v1.GetImportRequest
-	12, // 48: roster.v1.ImportService.UpdateImport:input_type -> roster.v1.UpdateImportRequest
-	14, // 49: roster.v1.ImportService.StartImport:input_type -> roster.v1.StartImportRequest
-	16, // 50: roster.v1.ImportService.CancelImport:input_type -> roster.v1.CancelImportRequest
-	18, // 51: roster.v1.ImportService.UndoImport:input_type -> roster.v1.UndoImportRequest
-	20, // 52: roster.v1.ImportService.WatchImport:input_type -> roster.v1.WatchImportRequest
-	22, // 53: roster.v1.ImportService.ListImportFailures:input_type -> roster.v1.ListImportFailuresRequest
-	25, // 54: roster.v1.ImportService.DeleteImport:input_type -> roster.v1.DeleteImportRequest
-	5,  // 55: roster.v1.ImportService.CreateImport:output_type -> roster.v1.CreateImportResponse
-	7,  // 56: roster.v1.ImportService.UploadImportPart:output_type -> roster.v1.UploadImportPartResponse
-	9,  // 57: roster.v1.ImportService.ListImports:output_type -> roster.v1.ListImportsResponse
-	11, // 58: roster.v1.ImportService.GetImport:output_type -> roster.v1.GetImportResponse
-	13, // 59: roster.v1.ImportService.UpdateImport:output_type -> roster.v1.UpdateImportResponse
-	15, // 60: roster.v1.ImportService.StartImport:output_type -> roster.v1.StartImportResponse
-	17, // 61: roster.v1.ImportService.CancelImport:output_type -> roster.v1.CancelImportResponse
-	19, // 62: roster.v1.ImportService.UndoImport:output_type -> roster.v1.UndoImportResponse
-	21, // 63: roster.v1.ImportService.WatchImport:output_type -> roster.v1.WatchImportResponse
-	23, // 64: roster.v1.ImportService.ListImportFailures:output_type -> roster.v1.ListImportFailuresResponse
-	26, // 65: roster.v1.ImportService.DeleteImport:output_type -> roster.v1.DeleteImportResponse
-	55, // [55:66] is the sub-list for method output_type
-	44, // [44:55] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	46, // 40: roster.v1.ImportJob.Column.nearest_type:type_name -> roster.v1.CustomField.DataType
+	47, // 41: roster.v1.ImportJob.Sample.status:type_name -> roster.v1.Subscriber.Status
+	32, // 42: roster.v1.ImportJob.Sample.custom_fields:type_name -> roster.v1.ImportJob.Sample.CustomFieldsEntry
+	48, // 43: roster.v1.ImportJob.Sample.reason:type_name -> roster.v1.Row.Reason
+	47, // 44: roster.v1.ImportJob.StatusCount.status:type_name -> roster.v1.Subscriber.Status
+	4,  // 45: roster.v1.ImportService.CreateImport:input_type -> roster.v1.CreateImportRequest
+	6,  // 46: roster.v1.ImportService.UploadImportPart:input_type -> roster.v1.UploadImportPartRequest
+	8,  // 47: roster.v1.ImportService.ListImports:input_type -> roster.v1.ListImportsRequest
+	10, // 48: roster.v1.ImportService.GetImport:input_type -> roster.v1.GetImportRequest
+	12, // 49: roster.v1.ImportService.UpdateImport:input_type -> roster.v1.UpdateImportRequest
+	14, // 50: roster.v1.ImportService.StartImport:input_type -> roster.v1.StartImportRequest
+	16, // 51: roster.v1.ImportService.CancelImport:input_type -> roster.v1.CancelImportRequest
+	18, // 52: roster.v1.ImportService.UndoImport:input_type -> roster.v1.UndoImportRequest
+	20, // 53: roster.v1.ImportService.WatchImport:input_type -> roster.v1.WatchImportRequest
+	22, // 54: roster.v1.ImportService.ListImportFailures:input_type -> roster.v1.ListImportFailuresRequest
+	25, // 55: roster.v1.ImportService.DeleteImport:input_type -> roster.v1.DeleteImportRequest
+	5,  // 56: roster.v1.ImportService.CreateImport:output_type -> roster.v1.CreateImportResponse
+	7,  // 57: roster.v1.ImportService.UploadImportPart:output_type -> roster.v1.UploadImportPartResponse
+	9,  // 58: roster.v1.ImportService.ListImports:output_type -> roster.v1.ListImportsResponse
+	11, // 59: roster.v1.ImportService.GetImport:output_type -> roster.v1.GetImportResponse
+	13, // 60: roster.v1.ImportService.UpdateImport:output_type -> roster.v1.UpdateImportResponse
+	15, // 61: roster.v1.ImportService.StartImport:output_type -> roster.v1.StartImportResponse
+	17, // 62: roster.v1.ImportService.CancelImport:output_type -> roster.v1.CancelImportResponse
+	19, // 63: roster.v1.ImportService.UndoImport:output_type -> roster.v1.UndoImportResponse
+	21, // 64: roster.v1.ImportService.WatchImport:output_type -> roster.v1.WatchImportResponse
+	23, // 65: roster.v1.ImportService.ListImportFailures:output_type -> roster.v1.ListImportFailuresResponse
+	26, // 66: roster.v1.ImportService.DeleteImport:output_type -> roster.v1.DeleteImportResponse
+	56, // [56:67] is the sub-list for method output_type
+	45, // [45:56] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_roster_v1_imports_proto_init() }
@@ -2863,6 +2887,7 @@ func file_roster_v1_imports_proto_init() {
 	file_roster_v1_imports_proto_msgTypes[14].OneofWrappers = []any{}
 	file_roster_v1_imports_proto_msgTypes[23].OneofWrappers = []any{}
 	file_roster_v1_imports_proto_msgTypes[25].OneofWrappers = []any{}
+	file_roster_v1_imports_proto_msgTypes[27].OneofWrappers = []any{}
 	file_roster_v1_imports_proto_msgTypes[28].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -3886,8 +3886,11 @@ type ImportSummary struct {
 	// changed by it. They stay opted out, with any status in the row. Not counted by a stream that
 	// resumes an import.
 	StayedOptedOut int32 `protobuf:"varint,15,opt,name=stayed_opted_out,json=stayedOptedOut,proto3" json:"stayed_opted_out,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Number of rows that opted out a subscriber who was CONFIRMED before the import. Not counted by
+	// a stream that resumes an import.
+	OptedOut      int32 `protobuf:"varint,16,opt,name=opted_out,json=optedOut,proto3" json:"opted_out,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ImportSummary) Reset() {
@@ -4014,6 +4017,13 @@ func (x *ImportSummary) GetReasons() []*ReasonCount {
 func (x *ImportSummary) GetStayedOptedOut() int32 {
 	if x != nil {
 		return x.StayedOptedOut
+	}
+	return 0
+}
+
+func (x *ImportSummary) GetOptedOut() int32 {
+	if x != nil {
+		return x.OptedOut
 	}
 	return 0
 }
@@ -5017,7 +5027,7 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\x03_idB\t\n" +
 	"\a_reasonB\b\n" +
 	"\x06_fieldB\x0e\n" +
-	"\f_status_kept\"\xd9\x06\n" +
+	"\f_status_kept\"\xfd\x06\n" +
 	"\rImportSummary\x12\"\n" +
 	"\acreated\x18\x01 \x01(\x05B\b\xaa\xb5\x18\x041200R\acreated\x12\x1f\n" +
 	"\aupdated\x18\x02 \x01(\x05B\x05\xaa\xb5\x18\x010R\aupdated\x12\x1f\n" +
@@ -5033,7 +5043,8 @@ const file_roster_v1_subscribers_proto_rawDesc = "" +
 	"\adry_run\x18\f \x01(\bB\t\xaa\xb5\x18\x05falseR\x06dryRun\x12<\n" +
 	"\x17rows_with_dropped_cells\x18\r \x01(\x05B\x05\xaa\xb5\x18\x010R\x14rowsWithDroppedCells\x120\n" +
 	"\areasons\x18\x0e \x03(\v2\x16.roster.v1.ReasonCountR\areasons\x12/\n" +
-	"\x10stayed_opted_out\x18\x0f \x01(\x05B\x05\xaa\xb5\x18\x010R\x0estayedOptedOut\x1a;\n" +
+	"\x10stayed_opted_out\x18\x0f \x01(\x05B\x05\xaa\xb5\x18\x010R\x0estayedOptedOut\x12\"\n" +
+	"\topted_out\x18\x10 \x01(\x05B\x05\xaa\xb5\x18\x010R\boptedOut\x1a;\n" +
 	"\rStatusesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01B\t\n" +

@@ -325,6 +325,8 @@ class ImportJob(_message.Message):
         PROPOSED_TYPE_FIELD_NUMBER: _builtins.int
         LOOKS_LIKE_CONSENT_FIELD_NUMBER: _builtins.int
         UNKNOWN_FIELD_NUMBER: _builtins.int
+        NEAREST_TYPE_FIELD_NUMBER: _builtins.int
+        COUNTEREXAMPLES_FIELD_NUMBER: _builtins.int
         name: _builtins.str
         """Name of the column, as in the header."""
         target: _builtins.str
@@ -345,9 +347,19 @@ class ImportJob(_message.Message):
         """
         unknown: _builtins.bool
         """Whether the column sets no field that exists, and no option says what to do with it."""
+        nearest_type: _custom_fields_pb2.CustomField.DataType.ValueType
+        """Data type that most values have, and that is not proposed because of the others. Absent
+        otherwise.
+        """
         @_builtins.property
         def examples(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
             """The first different values, at most three, each truncated to 100 characters."""
+
+        @_builtins.property
+        def counterexamples(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+            """The first different values that do not have the nearest type, at most three, each truncated
+            to 100 characters.
+            """
 
         def __init__(
             self,
@@ -359,12 +371,16 @@ class ImportJob(_message.Message):
             proposed_type: _custom_fields_pb2.CustomField.DataType.ValueType = ...,
             looks_like_consent: _builtins.bool = ...,
             unknown: _builtins.bool = ...,
+            nearest_type: _custom_fields_pb2.CustomField.DataType.ValueType | None = ...,
+            counterexamples: _abc.Iterable[_builtins.str] | None = ...,
         ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        _HasFieldArgType: _TypeAlias = _typing.Literal["_nearest_type", b"_nearest_type", "nearest_type", b"nearest_type"]  # noqa: Y015
         def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["examples", b"examples", "filled", b"filled", "looks_like_consent", b"looks_like_consent", "name", b"name", "proposed_type", b"proposed_type", "target", b"target", "unknown", b"unknown"]  # noqa: Y015
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["_nearest_type", b"_nearest_type", "counterexamples", b"counterexamples", "examples", b"examples", "filled", b"filled", "looks_like_consent", b"looks_like_consent", "name", b"name", "nearest_type", b"nearest_type", "proposed_type", b"proposed_type", "target", b"target", "unknown", b"unknown"]  # noqa: Y015
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        def WhichOneof(self, oneof_group: _Never) -> None: ...
+        _WhichOneofReturnType__nearest_type: _TypeAlias = _typing.Literal["nearest_type"]  # noqa: Y015
+        _WhichOneofArgType__nearest_type: _TypeAlias = _typing.Literal["_nearest_type", b"_nearest_type"]  # noqa: Y015
+        def WhichOneof(self, oneof_group: _WhichOneofArgType__nearest_type) -> _WhichOneofReturnType__nearest_type | None: ...
 
     @_typing.final
     class Sample(_message.Message):

@@ -2395,6 +2395,7 @@ class ImportSummary(_message.Message):
     ROWS_WITH_DROPPED_CELLS_FIELD_NUMBER: _builtins.int
     REASONS_FIELD_NUMBER: _builtins.int
     STAYED_OPTED_OUT_FIELD_NUMBER: _builtins.int
+    OPTED_OUT_FIELD_NUMBER: _builtins.int
     created: _builtins.int
     """Number of rows that created a subscriber."""
     updated: _builtins.int
@@ -2415,6 +2416,10 @@ class ImportSummary(_message.Message):
     """Number of rows that updated a subscriber who had opted out before the import, and had not been
     changed by it. They stay opted out, with any status in the row. Not counted by a stream that
     resumes an import.
+    """
+    opted_out: _builtins.int
+    """Number of rows that opted out a subscriber who was CONFIRMED before the import. Not counted by
+    a stream that resumes an import.
     """
     @_builtins.property
     def statuses(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
@@ -2459,10 +2464,11 @@ class ImportSummary(_message.Message):
         rows_with_dropped_cells: _builtins.int = ...,
         reasons: _abc.Iterable[_rows_pb2.ReasonCount] | None = ...,
         stayed_opted_out: _builtins.int = ...,
+        opted_out: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "preset", b"preset"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "created", b"created", "created_fields", b"created_fields", "dry_run", b"dry_run", "failed", b"failed", "ignored_columns", b"ignored_columns", "preset", b"preset", "reasons", b"reasons", "rows_with_dropped_cells", b"rows_with_dropped_cells", "skipped", b"skipped", "statuses", b"statuses", "statuses_kept", b"statuses_kept", "stayed_opted_out", b"stayed_opted_out", "unrecognized_cells", b"unrecognized_cells", "updated", b"updated"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_preset", b"_preset", "created", b"created", "created_fields", b"created_fields", "dry_run", b"dry_run", "failed", b"failed", "ignored_columns", b"ignored_columns", "opted_out", b"opted_out", "preset", b"preset", "reasons", b"reasons", "rows_with_dropped_cells", b"rows_with_dropped_cells", "skipped", b"skipped", "statuses", b"statuses", "statuses_kept", b"statuses_kept", "stayed_opted_out", b"stayed_opted_out", "unrecognized_cells", b"unrecognized_cells", "updated", b"updated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__preset: _TypeAlias = _typing.Literal["preset"]  # noqa: Y015
     _WhichOneofArgType__preset: _TypeAlias = _typing.Literal["_preset", b"_preset"]  # noqa: Y015

@@ -572,6 +572,22 @@ export declare type ImportJob_Column = Message<"roster.v1.ImportJob.Column"> & {
    * @generated from field: bool unknown = 7;
    */
   unknown: boolean;
+
+  /**
+   * Data type that most values have, and that is not proposed because of the others. Absent
+   * otherwise.
+   *
+   * @generated from field: optional roster.v1.CustomField.DataType nearest_type = 8;
+   */
+  nearestType?: CustomField_DataType | undefined;
+
+  /**
+   * The first different values that do not have the nearest type, at most three, each truncated
+   * to 100 characters.
+   *
+   * @generated from field: repeated string counterexamples = 9;
+   */
+  counterexamples: string[];
 };
 
 /**

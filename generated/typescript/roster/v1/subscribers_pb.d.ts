@@ -2649,6 +2649,14 @@ export declare type ImportSummary = Message<"roster.v1.ImportSummary"> & {
    * @generated from field: int32 stayed_opted_out = 15;
    */
   stayedOptedOut: number;
+
+  /**
+   * Number of rows that opted out a subscriber who was CONFIRMED before the import. Not counted by
+   * a stream that resumes an import.
+   *
+   * @generated from field: int32 opted_out = 16;
+   */
+  optedOut: number;
 };
 
 /**

@@ -298,6 +298,7 @@ export interface ImportSummary {
   rowsWithDroppedCells: number;
   reasons: ReasonCount[];
   stayedOptedOut: number;
+  optedOut: number;
 }
 
 export interface UnrecognizedCells {
@@ -428,6 +429,8 @@ export interface ImportJobColumn {
   proposedType: "TEXT" | "NUMBER" | "BOOLEAN" | "DATE";
   looksLikeConsent: boolean;
   unknown: boolean;
+  nearestType?: "TEXT" | "NUMBER" | "BOOLEAN" | "DATE";
+  counterexamples: string[];
 }
 
 export interface ImportJobSample {

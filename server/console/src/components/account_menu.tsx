@@ -51,6 +51,15 @@ export function AccountMenu({ children, isCurrent, onShow }: {
           <bdi dir="auto">{session.value?.account.displayName || session.value?.account.email}</bdi>
           <small>{parts("account.until", { time: <Time value={current.expiresAt} /> })}</small>
         </p>
+        <button type="button" onClick={() => void signOut().catch((error) => notify(errorText(error)))}>
+          {t("account.signOut")}
+        </button>
+        {isAdmin.value && (
+          <button type="button" onClick={() => (asksForAll.value = true)}>
+            {t("account.signOutEverywhere")}…
+          </button>
+        )}
+        <hr />
         <label>
           {t("account.language")}
           <select
@@ -83,15 +92,6 @@ export function AccountMenu({ children, isCurrent, onShow }: {
         <button type="button" onClick={() => void copy(location.href)}>
           {t("account.copyLink")}
         </button>
-        <hr />
-        <button type="button" onClick={() => void signOut().catch((error) => notify(errorText(error)))}>
-          {t("account.signOut")}
-        </button>
-        {isAdmin.value && (
-          <button type="button" onClick={() => (asksForAll.value = true)}>
-            {t("account.signOutEverywhere")}…
-          </button>
-        )}
       </Menu>
       {asksForAll.value && <EverywhereDialog onClose={() => (asksForAll.value = false)} />}
     </>

@@ -152,7 +152,7 @@ export function PlanDialog(props: PlanDialogProps) {
             aria-describedby={counted ? "plan" : undefined}
             disabled={!key || isBusy.value || isCounting || (counted !== null && (!hasEffect || isBlocked))}
           >
-            {counted || isCounting ? props.verb(total, counted) : t("batch.count")}
+            {counted || isCounting ? props.verb(counted && !hasEffect ? 0 : total, counted) : t("batch.count")}
           </button>
         </div>
       </form>

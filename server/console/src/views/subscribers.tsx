@@ -35,7 +35,7 @@ import { SearchBox, searchText } from "./subscribers/search_box.tsx";
 import { SegmentBar } from "./subscribers/segment_bar.tsx";
 import { SegmentMenu, SegmentSide } from "./subscribers/segment_links.tsx";
 import { anywhere, isAddress, readSearch } from "./subscribers/search_text.ts";
-import { MOST_EXCEPTIONS, MOST_IN_RANGE, Selection } from "./subscribers/selection.ts";
+import { filterOf, MOST_EXCEPTIONS, MOST_IN_RANGE, Selection } from "./subscribers/selection.ts";
 import { focusSelectionActions, SelectionBar } from "./subscribers/selection_bar.tsx";
 import { StatusTabs } from "./subscribers/toolbar.tsx";
 
@@ -381,7 +381,9 @@ export function Subscribers({ id = "" }: Parameters) {
   // Until the segments are known, the page has the form that it had before.
   const hasSegments = segmentsShown ? segments.length > 0 : !preference("segments");
   const isFiltered = text !== "" || wanted.status !== "";
-  const links = { segments, total, current: wanted.segmentId, isFiltered };
+  // That with this filter is chosen too, such as one that was just saved.
+  const filter = wanted.q || wanted.segmentId ? "" : filterOf(wanted);
+  const links = { segments, total, current: wanted.segmentId, filter, isFiltered };
   const isDimmed = error.value !== null || isTyped.value || (isLoading.value && rows !== null);
   return (
     <div class={id ? "subscribers with-panel" : "subscribers"} style={{ "--panel": `${panelWidth.value}px` }}>

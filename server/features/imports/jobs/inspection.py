@@ -23,7 +23,7 @@ from ...subscribers.fields import Status
 from ...subscribers.rules import OPTED_OUT, NewSubscriber, Row, RowError, Validated
 from ...subscribers.store import row_error_for, without_values
 from ..cells import OPTED_OUT_FLAG
-from ..column_types import MAX_EXAMPLE_LENGTH, ColumnTypes
+from ..column_types import MAX_EXAMPLE_LENGTH, ColumnTypes, ProposedType
 from ..columns import FAILURE, ColumnOptions, UnknownColumns, ends_with_failure
 from ..consent_columns import names_opt_outs, states_consent
 from ..header import Header
@@ -125,9 +125,7 @@ class Inspection:
                     "target": column.target,
                     "filled": column.filled,
                     "examples": column.examples,
-                    "proposedType": column.types.proposal(date_format).data_type
-                    if column.types
-                    else DataType.TEXT,
+                    **_type_json(column.types.proposal(date_format) if column.types else None),
                     "looksLikeConsent": column.is_consent,
                     "unknown": column.is_unknown,
                 }
@@ -235,6 +233,17 @@ class _Column:
                 self.examples.append(example)
         if self.types is not None:
             self.types.add(cell)
+
+
+def _type_json(proposed: ProposedType | None) -> dict[str, Any]:
+    if proposed is None:
+        return {"proposedType": DataType.TEXT}
+    counterexamples = proposed.counterexamples
+    return {
+        "proposedType": proposed.data_type,
+        "counterexamples": counterexamples,
+        **({"nearestType": proposed.nearest} if counterexamples else {}),
+    }
 
 
 def _checked(row: Validated, types: Mapping[str, int]) -> Validated:

@@ -1,7 +1,7 @@
 import { useId } from "preact/hooks";
 import type { CustomField, ImportJob, ImportOptions } from "../../api/types.ts";
 import { Icon } from "../../components/icon.tsx";
-import { number, t } from "../../texts.ts";
+import { number, parts, t } from "../../texts.ts";
 import {
   CONSENT_CHOICES,
   CONSENT_TARGETS,
@@ -15,6 +15,7 @@ import {
   TARGETS,
   typeOf,
 } from "./columns.ts";
+import { listed } from "./repairs.tsx";
 import { targetText } from "./words.tsx";
 
 /** The columns of a file, with what becomes of them. */
@@ -115,6 +116,12 @@ function Column({
             <bdi dir="auto">{column.examples.join(" · ")}</bdi>
           ) : (
             t("import.emptyColumn")
+          )}
+          {column.nearestType && ["", NEW].includes(choice) && (
+            <span class="amber">
+              {" "}
+              {parts("import.notType", { type: t(`dataType.${column.nearestType}`), examples: listed(column.counterexamples) })}
+            </span>
           )}
         </small>
       </div>

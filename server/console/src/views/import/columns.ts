@@ -216,12 +216,14 @@ export function suggested(all: readonly Decided[], options: ImportOptions, forma
 export function unclearDates(
   all: readonly Decided[],
   fields: readonly Pick<CustomField, "key" | "dataType">[],
+  options: ImportOptions,
 ): ImportJobColumn[] {
-  const isDate = (choice: Choice) =>
+  const isDate = ({ choice, column }: Decided) =>
     choice.split("+").some((field) => DATES.includes(field)) ||
+    (choice === NEW && typeOf(column, options).dataType === "DATE") ||
     fields.some(({ key, dataType }) => dataType === "DATE" && choice === CUSTOM + key);
   return all
-    .filter(({ column, choice }) => isDate(choice) && column.examples.some((text) => NUMERIC.test(text.trim())))
+    .filter((one) => isDate(one) && one.column.examples.some((text) => NUMERIC.test(text.trim())))
     .map(({ column }) => column);
 }
 

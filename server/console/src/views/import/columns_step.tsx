@@ -60,7 +60,7 @@ export function ColumnsStep({
     order.current = foreseen.toSorted((a, b) => rank(a) - rank(b) || a.index - b.index).map(({ index }) => index);
   }
 
-  const unclear = unclearDates(all, fields);
+  const unclear = unclearDates(all, fields, options);
   // The question stays while it is answered.
   const asksOrder = useRef(false);
   // After the check, the order can be chosen for dates of other fields only. In JSON, dates have one form.
@@ -69,6 +69,8 @@ export function ColumnsStep({
   if (unclear.length && !options.dateFormat) asksOrder.current = true;
 
   function choose(changes: ImportOptions): void {
+    // It is shown, and can be changed.
+    if (changes.dateFormat && !options.dateFormat) asksOrder.current = true;
     void model.choose(changes);
   }
 
@@ -77,9 +79,7 @@ export function ColumnsStep({
     if (!one) return;
     let changed = decided(options, one, choice, job.format);
     const order = orderOf(one.column.examples);
-    if (!options.dateFormat && order && unclearDates([{ ...one, choice }], fields).length) {
-      // It is shown, and can be changed.
-      asksOrder.current = true;
+    if (!options.dateFormat && order && unclearDates([{ ...one, choice }], fields, options).length) {
       changed = { ...changed, dateFormat: order };
     }
     choose(changed);
@@ -98,11 +98,9 @@ export function ColumnsStep({
     const isNew = !options.columnMap?.length && !options.ignoreColumns?.length && !options.newFields?.length;
     if (!isNew || job.state !== "READY" || job.format === "json" || !fieldsAreKnown) return;
     const next = suggested(all, options, job.format);
-    const order = orderOf(unclearDates(decisions(job, next, fields), fields).flatMap(({ examples }) => examples));
-    if (order && !options.dateFormat) {
-      asksOrder.current = true;
-      choose({ ...next, dateFormat: order });
-    } else if (next !== options) choose(next);
+    const order = orderOf(unclearDates(decisions(job, next, fields), fields, next).flatMap(({ examples }) => examples));
+    if (order && !options.dateFormat) choose({ ...next, dateFormat: order });
+    else if (next !== options) choose(next);
   }, [job.state, fieldsAreKnown]);
 
   async function proceed(): Promise<void> {

@@ -25,6 +25,9 @@ export function ImportPage({ id }: { id: string }) {
   const job = model.job.value;
   const error = model.error.value;
   const isUploading = Boolean(uploadOf(id));
+  // The question stays when the file has arrived, or has been read.
+  const cancels = useSignal(false);
+  const onCancel = () => (cancels.value = true);
   useLayoutEffect(
     () =>
       repeat(async () => {
@@ -61,7 +64,7 @@ export function ImportPage({ id }: { id: string }) {
               <JobState job={job} />
               <span class="space" />
               {state === "READY" && canWrite.value && (
-                <Cancel model={model} job={job} />
+                <CancelButton onClick={onCancel} />
               )}
             </header>
           )}
@@ -75,21 +78,42 @@ export function ImportPage({ id }: { id: string }) {
               {errorText(error)}
             </PartError>
           ) : null}
-          {job ? <State model={model} job={job} /> : !error && <Bars count={3} />}
+          {job ? <State model={model} job={job} onCancel={onCancel} /> : !error && <Bars count={3} />}
+          {cancels.value && job && ["UPLOADING", "INSPECTING", "READY"].includes(job.state) && (
+            <FormDialog
+              title={t("import.cancelTitle")}
+              verb={t("import.cancel")}
+              danger
+              onClose={() => (cancels.value = false)}
+              onSubmit={async () => {
+                await model.cancel();
+                forget(id);
+              }}
+            >
+              <p>{t("import.cancelText", { size: job.rows ? plural("import.rows", job.rows) : bytes(Number(job.size)) })}</p>
+            </FormDialog>
+          )}
         </>
       )}
     </div>
   );
 }
 
-function State({ model, job }: { model: ImportModel; job: ImportJob }) {
+interface StateProps {
+  model: ImportModel;
+  job: ImportJob;
+  /** Asks whether to cancel the import. */
+  onCancel: () => void;
+}
+
+function State({ model, job, onCancel }: StateProps) {
   const { state } = job;
   const before = useRef(state);
   useLayoutEffect(() => {
     if (before.current !== state) announce([t(`import.state.${state}`), linesOf(document.getElementById("numbers"))].filter(Boolean).join(". "));
     before.current = state;
   }, [state]);
-  if (state === "UPLOADING") return <Uploading model={model} job={job} />;
+  if (state === "UPLOADING") return <Uploading job={job} onCancel={onCancel} />;
   if (state === "RUNNING" && !job.dryRun) return <Running model={model} job={job} />;
   if (["SUCCEEDED", "CANCELLED", "FAILED"].includes(state)) return <Ended model={model} job={job} />;
   if (!job.rows && !job.problems.length && state === "INSPECTING") return <Inspecting job={job} />;
@@ -113,7 +137,7 @@ function Inspecting({ job }: { job: ImportJob }) {
   );
 }
 
-function Uploading({ model, job }: { model: ImportModel; job: ImportJob }) {
+function Uploading({ job, onCancel }: Omit<StateProps, "model">) {
   const upload = uploadOf(job.id);
   const problem = useSignal<unknown>(null);
   const isBusy = useSignal(false);
@@ -153,33 +177,15 @@ function Uploading({ model, job }: { model: ImportModel; job: ImportJob }) {
           </>
         )
       )}
-      {canWrite.value && <Cancel model={model} job={job} />}
+      {canWrite.value && <CancelButton onClick={onCancel} />}
     </div>
   );
 }
 
-/** Cancels an import that has not started, after a question. */
-function Cancel({ model, job }: { model: ImportModel; job: ImportJob }) {
-  const asks = useSignal(false);
+function CancelButton({ onClick }: { onClick: () => void }) {
   return (
-    <>
-      <button type="button" onClick={() => (asks.value = true)}>
-        {t("import.cancel")}…
-      </button>
-      {asks.value && (
-        <FormDialog
-          title={t("import.cancelTitle")}
-          verb={t("import.cancel")}
-          danger
-          onClose={() => (asks.value = false)}
-          onSubmit={async () => {
-            await model.cancel();
-            forget(job.id);
-          }}
-        >
-          <p>{t("import.cancelText", { size: job.rows ? plural("import.rows", job.rows) : bytes(Number(job.size)) })}</p>
-        </FormDialog>
-      )}
-    </>
+    <button type="button" onClick={onClick}>
+      {t("import.cancel")}…
+    </button>
   );
 }

@@ -160,12 +160,13 @@ export function FailedRows({ id }: { id: string }) {
 export function Numbers({ summary }: { summary: ImportSummary }) {
   const suppressed = totalOf(summary, "SUPPRESSED");
   const filtered = totalOf(summary, "FILTERED");
-  const { created, updated, failed, skipped, statuses, stayedOptedOut } = summary;
+  const { created, updated, failed, skipped, statuses, optedOut, stayedOptedOut } = summary;
   const people = [
     ["created", created, "good"],
     ["updated", updated, ""],
   ] as const;
   const others = [
+    ["optedOut", optedOut, "part bad"],
     ["stayedOptedOut", stayedOptedOut, "part"],
     ["suppressed", suppressed, "bad"],
     ["filtered", filtered, ""],

@@ -22,13 +22,13 @@ import { CustomFieldEditor, FieldEditor } from "./field_editor.tsx";
 import { PersonData } from "./person_data.ts";
 import { PersonMenu } from "./person_menu.tsx";
 import { Sentence } from "./sentence.tsx";
-import { StatusDialog } from "./status_dialog.tsx";
+import { canSubscribeAgain, StatusDialog } from "./status_dialog.tsx";
 import { TagEditor } from "./tag_editor.tsx";
 import { Timeline } from "./timeline.tsx";
 
 /** Fields without a value beyond these are shown on request. */
 const FEW_FIELDS = 8;
-export type DialogName = "" | "add" | "status" | "delete" | "erase" | "lift";
+export type DialogName = "" | "add" | "status" | "statusByKey" | "delete" | "erase" | "lift";
 
 /** A person by identifier or address: whether they may be mailed, their data and their history. */
 export function Person({
@@ -75,6 +75,11 @@ export function Person({
     // What was wanted of this person is not done with the next one.
     return () => void (edits.current = opensMenu.current = false);
   }, []);
+  async function reload(): Promise<void> {
+    await data.load();
+    // The button of the dialog disappears.
+    if (document.activeElement === document.body) panel.current?.focus();
+  }
   const editFirst = () => panel.current?.querySelector("input")?.focus();
   useLayoutEffect(() => {
     if (isChangeable && edits.current) editFirst();
@@ -87,7 +92,7 @@ export function Person({
     if (isKnown) opensMenu.current = false;
   }, [isKnown]);
   useShortcuts([
-    { keys: ["u"], text: "keys.status", writes: true, when: () => isChangeable, run: () => (dialog.value = "status") },
+    { keys: ["u"], text: "keys.status", writes: true, when: () => isChangeable, run: () => (dialog.value = "statusByKey") },
     { keys: ["e"], text: "keys.edit", writes: true, when: () => isChangeable, run: editFirst },
     { keys: ["t"], text: "keys.tag", writes: true, when: () => isChangeable, run: () => panel.current?.querySelector<HTMLElement>("#new-tag")?.focus() },
     { keys: ["c"], text: "keys.copyAddress", run: () => void (email && copy(email)) },
@@ -130,7 +135,7 @@ export function Person({
             <StatusLabel status={subscriber.status} />
             {canWrite.value && (
               <button type="button" disabled={!isChangeable} onClick={() => (dialog.value = "status")}>
-                {t("status.change")}…
+                {t(mailability && canSubscribeAgain(subscriber, mailability) ? "status.again" : "status.change")}…
               </button>
             )}
           </div>
@@ -147,15 +152,21 @@ export function Person({
           </p>
         </>
       )}
-      {dialog.value === "status" && subscriber && mailability && (
-        <StatusDialog data={data} subscriber={subscriber} mailability={mailability} onClose={() => (dialog.value = "")} />
+      {(dialog.value === "status" || dialog.value === "statusByKey") && subscriber && mailability && (
+        <StatusDialog
+          data={data}
+          subscriber={subscriber}
+          mailability={mailability}
+          isByKey={dialog.value === "statusByKey"}
+          onClose={() => (dialog.value = "")}
+        />
       )}
       {dialog.value === "add" && (
         <AddPerson
           email={email}
           onClose={() => (dialog.value = "")}
           onAdded={() => {
-            void data.load();
+            void reload();
             onAdded();
           }}
         />
@@ -165,7 +176,7 @@ export function Person({
           id={email}
           name={<bdi dir="auto">{email}</bdi>}
           onClose={() => (dialog.value = "")}
-          onLifted={() => void data.load()}
+          onLifted={() => void reload()}
         />
       )}
       {dialog.value === "delete" && subscriber && (

@@ -15,16 +15,23 @@ const OPTED_OUT: readonly Status[] = ["UNSUBSCRIBED", "COMPLAINED", "BOUNCED"];
 /** The first of these that is allowed is selected: only a choice makes a person one who gets mail. */
 const USUAL: readonly Status[] = ["UNSUBSCRIBED", "UNCONFIRMED", "CONFIRMED", "BOUNCED", "COMPLAINED"];
 
+export function canSubscribeAgain({ status }: Subscriber, { allowedStatuses }: GetSubscriberMailabilityResponse): boolean {
+  return OPTED_OUT.includes(status) && SUBSCRIBED.some((each) => allowedStatuses.includes(each));
+}
+
 /** Changes the status. Subscribing a person who opted out requires how the person asked for it. */
 export function StatusDialog({
   data,
   subscriber,
   mailability,
+  isByKey,
   onClose,
 }: {
   data: PersonData;
   subscriber: Subscriber;
   mailability: GetSubscriberMailabilityResponse;
+  /** Whether a key opened it, after which a person types at once. Otherwise, the choices come first. */
+  isByKey: boolean;
   onClose: () => void;
 }) {
   const id = useId();
@@ -98,7 +105,7 @@ export function StatusDialog({
           {t("status.source")} <small>{t(needsConsent ? "required" : "optional")}</small>
           <input
             dir="auto"
-            autofocus={needsConsent}
+            autofocus={needsConsent && isByKey}
             maxLength={200}
             required={needsConsent}
             placeholder={t("status.sourceExample")}

@@ -71,7 +71,9 @@ export function Sessions() {
                     <tr key={each.id}>
                       <td class="name">
                         <bdi dir="auto">{each.name}</bdi>
-                        <small class="below phone">{named("scope", each.scope)}</small>
+                        <small class="below phone">
+                          {named("scope", each.scope)} · {t("sessions.began")} <Time value={each.createdAt} />
+                        </small>
                         {each.id === own && <small> {t("sessions.own")}</small>}
                       </td>
                       <td class="wide">
@@ -130,7 +132,9 @@ export function Sessions() {
                     <tr key={link.id}>
                       <td class="name">
                         <bdi dir="auto">{link.name}</bdi>
-                        <small class="below phone">{named("scope", link.scope)}</small>
+                        <small class="below phone">
+                          {named("scope", link.scope)} · {t("created")} <Time value={link.createdAt} />
+                        </small>
                       </td>
                       <td class="wide">
                         <Scope scope={link.scope} />

@@ -4,11 +4,13 @@ import { filterable } from "../../filter_fields.ts";
 import { useLoaded } from "../../load.ts";
 import { address, href, withQuery } from "../../router.ts";
 import { canWrite } from "../../session.ts";
-import { named, pluralParts, number, quoted, t } from "../../texts.ts";
+import { folded, named, parts, pluralParts, number, quoted, t } from "../../texts.ts";
 import { filterText } from "./condition_words.ts";
+import { quoted as quotedText } from "./conditions.ts";
 import { joined, partsOf } from "./filter_parts.ts";
 import { pageQuery, type Query } from "./list.ts";
 import { anywhere, isAddress } from "./search_text.ts";
+import { allTags } from "./suggestions.ts";
 
 /** What an empty list says: how to begin, or how to see people again. */
 export function EmptyList({ query, onAdd }: { query: Query; onAdd: () => void }) {
@@ -49,9 +51,23 @@ export function EmptyList({ query, onAdd }: { query: Query; onAdd: () => void })
           <kbd>↵</kbd>
         </p>
       )}
+      <Tagged query={query} />
       <Fewer query={query} />
       <a href={href("/subscribers")}>{t("noMatch.all")}</a>
     </div>
+  );
+}
+
+/** The people with a tag whose name was searched for as the name of a person. */
+function Tagged({ query: { filter, q } }: { query: Query }) {
+  const tags = useLoaded(() => (q && !isAddress(q) ? allTags() : Promise.resolve([])), q).data;
+  const tag = tags?.find((each) => folded(each) === folded(q));
+  if (!tag) return null;
+  const changes = { q: "", filter: joined([...(partsOf(filter) ?? [filter]), `tags:${quotedText(tag)}`]) };
+  return (
+    <p>
+      <a href={href(withQuery(changes, "/subscribers"))}>{parts("noMatch.tag", { tag: <bdi dir="auto">{tag}</bdi> })}</a>
+    </p>
   );
 }
 
@@ -86,14 +102,14 @@ async function firstWider(query: Query, signal: AbortSignal): Promise<(Wider & {
 
 /** The status, and then the condition that was added last, are left out first. */
 function widerSearches({ filter, q, status, segmentId }: Query): Wider[] {
-  const parts = partsOf(filter) ?? [filter];
-  const all: Wider[] = parts.map((part, index) => ({
+  const conditions = partsOf(filter) ?? [filter];
+  const all: Wider[] = conditions.map((part, index) => ({
     without: (
       <bdi dir="auto" title={part}>
         {filterText(part, filterable.value)}
       </bdi>
     ),
-    changes: { filter: joined(parts.toSpliced(index, 1)) },
+    changes: { filter: joined(conditions.toSpliced(index, 1)) },
   }));
   if (q) all.unshift({ without: quoted(<bdi>{q}</bdi>), changes: { q: "" } });
   if (status) all.push({ without: quoted(named("status", status)), changes: { status: "" } });

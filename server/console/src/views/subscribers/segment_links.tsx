@@ -10,6 +10,8 @@ interface Props {
   total: number;
   /** The identifier of the segment whose people are shown. */
   current: string;
+  /** The filter of the people who are shown; empty if they match a search or a segment. */
+  filter: string;
   /** Whether only some of the people are shown, without a segment too. */
   isFiltered: boolean;
 }
@@ -33,16 +35,16 @@ export function SegmentMenu(props: Props) {
   );
 }
 
-function Links({ segments, total, current, isFiltered }: Props) {
+function Links({ segments, total, current, filter: searched, isFiltered }: Props) {
   // A segment that lost its filter has no people.
-  const shown = [{ id: "", name: t("segments.everyone") }, ...segments.filter(({ filter }) => filter)];
+  const shown = [{ id: "", name: t("segments.everyone"), filter: "" }, ...segments.filter(({ filter }) => filter)];
   return (
     <>
-      {shown.map(({ id, name }) => (
+      {shown.map(({ id, name, filter }) => (
         <a
           key={id}
           href={href(withQuery({ segment: id, filter: "", q: "", status: "" }, "/subscribers"))}
-          aria-current={id === current && (id || !isFiltered) ? "true" : undefined}
+          aria-current={(id ? id === current || filter === searched : !current && !isFiltered) ? "true" : undefined}
         >
           <bdi class="cut" dir="auto">
             {name}

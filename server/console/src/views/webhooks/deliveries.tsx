@@ -1,9 +1,11 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { call } from "../../api/client.ts";
 import type { Operations, Webhook, WebhookDelivery } from "../../api/types.ts";
 import { Part } from "../../components/part.tsx";
 import { More, usePaged } from "../../components/paged.tsx";
 import { Time } from "../../components/time.tsx";
 import { PAUSE } from "../../debounced.ts";
+import { useLoaded } from "../../load.ts";
 import { address, go, href, withQuery } from "../../router.ts";
 import { named, number, t } from "../../texts.ts";
 import { DeliveryLabel, deliveryPath } from "./delivery_label.tsx";
@@ -42,6 +44,15 @@ export function Deliveries({ webhooks, waiting, webhookId = "" }: DeliveriesProp
     ...(value("status") ? { httpStatus: Number(value("status")) } : {}),
   };
   const paged = usePaged("GET /api/webhook-deliveries", request, (body) => body.deliveries, () => REFRESH);
+  const failed = useLoaded(
+    (signal) => call("GET /api/webhook-deliveries", { query: { limit: PAGE, webhookId, state: "FAILED" }, signal }),
+    webhookId,
+    () => REFRESH,
+  ).data;
+  const counts: Partial<Record<State | "", string>> = {
+    PENDING: waiting < COUNTED ? number(waiting) : `${number(COUNTED)}+`,
+    FAILED: failed && (failed.total !== undefined ? number(failed.total) : `${number(PAGE)}+`),
+  };
   const isNarrowed = ["type", "event", "person", "status"].some((name) => query.has(name));
   const isFiltered = isNarrowed || query.has("state");
   return (
@@ -55,9 +66,7 @@ export function Deliveries({ webhooks, waiting, webhookId = "" }: DeliveriesProp
             aria-current={each === state ? "page" : undefined}
           >
             {each ? named("deliveryTab", each) : t("all")}
-            {each === "PENDING" && waiting > 0 && !isNarrowed && (
-              <small> {waiting < COUNTED ? number(waiting) : `${number(COUNTED)}+`}</small>
-            )}
+            {!isNarrowed && (counts[each] ?? "0") !== "0" && <small> {counts[each]}</small>}
           </a>
         ))}
       </nav>

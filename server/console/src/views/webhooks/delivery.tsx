@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { notify } from "../../announce.ts";
 import { call } from "../../api/client.ts";
-import type { Event, WebhookAttempt } from "../../api/types.ts";
+import type { Event, WebhookAttempt, WebhookDelivery } from "../../api/types.ts";
 import { now } from "../../clock.ts";
 import { Back } from "../../components/back.tsx";
 import { Fact } from "../../components/fact.tsx";
@@ -29,7 +29,7 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
       return { ...found, webhook };
     },
     id,
-    (data) => (data && ["PENDING", "SENDING"].includes(data.delivery.state) ? 2 : 0),
+    (data) => (data && ["PENDING", "SENDING"].includes(data.delivery.state) ? (isDue(data.delivery) ? 0.5 : 2) : 0),
   );
   const delivery = loaded.data?.delivery;
   const event = useLoaded(
@@ -46,8 +46,7 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
     try {
       const { delivery } = await call("POST /api/webhook-deliveries/{id}/retry", { path: { id } });
       const next = delivery.nextAttemptAt;
-      // The pause after failures is at least 30 seconds long.
-      const isPaused = next && Date.parse(next) > now() + 10_000;
+      const isPaused = next && !isDue(delivery);
       const isDisabled = delivery.state === "PENDING" && !next;
       const wait = isPaused ? "paused" : isDisabled ? "disabled" : "retried";
       notify(t(`delivery.${wait}`, { time: next ? ago(next) : "" }));
@@ -142,6 +141,11 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
       </Part>
     </div>
   );
+}
+
+/** Whether the next attempt begins soon. The pause after failures is at least 30 seconds long. */
+function isDue({ state, nextAttemptAt = "" }: WebhookDelivery): boolean {
+  return state === "SENDING" || Date.parse(nextAttemptAt) < now() + 10_000;
 }
 
 /** The person of an event, if it is about one. */

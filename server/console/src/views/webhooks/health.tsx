@@ -74,7 +74,7 @@ export function SuccessRate({ health }: { health: WebhookHealth }) {
   return (
     <p class="rate">
       <b>{percent(health.successRate)}</b>{" "}
-      <small>{parts("rate.of", { count: number(attempts) })}</small>
+      <small>{plural("rate.of", attempts)}</small>
     </p>
   );
 }

@@ -1,11 +1,13 @@
 import { useSignal } from "@preact/signals";
-import { useLayoutEffect } from "preact/hooks";
-import { callStream } from "../../api/client.ts";
-import type { TailWebhookDeliveriesResponse, Webhook } from "../../api/types.ts";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { call, callStream } from "../../api/client.ts";
+import type { TailWebhookDeliveriesResponse, Webhook, WebhookDelivery, WebhookHealthAttempt } from "../../api/types.ts";
 import { announce } from "../../announce.ts";
+import { now } from "../../clock.ts";
 import { Back } from "../../components/back.tsx";
 import { Select } from "../../components/select.tsx";
 import { StateLabel } from "../../components/state_label.tsx";
+import { repeat } from "../../load.ts";
 import { oneStream } from "../../one_stream.ts";
 import { address, go, withQuery } from "../../router.ts";
 import { clockTime, errorText, number, plural, t } from "../../texts.ts";
@@ -14,6 +16,8 @@ import { AttemptLabel } from "./health.tsx";
 
 const SHOWN = 500;
 const RETRY = 3_000;
+/** How often attempts are read that the stream lacks, in milliseconds. */
+const REFRESH = 60_000;
 const LOOKS = {
   live: ["good", "check"],
   lost: ["bad", "warning"],
@@ -21,19 +25,55 @@ const LOOKS = {
   paused: ["paused", "stop"],
 } as const;
 
+interface Finished {
+  delivery: Pick<WebhookDelivery, "id" | "webhookId" | "eventType">;
+  attempt: Omit<WebhookHealthAttempt, "deliveryId">;
+}
+
+function keyOf({ delivery, attempt }: Finished): string {
+  return delivery.id + attempt.number;
+}
+
+/** Reads the latest attempts of endpoints, newest first: those that finished while no stream was read are among them. */
+async function latest(ids: string[], webhookId: string, signal: AbortSignal): Promise<Finished[]> {
+  const [{ deliveries }, ...all] = await Promise.all([
+    call("GET /api/webhook-deliveries", { query: { limit: 100, webhookId }, signal }),
+    ...ids.map((id) => call("GET /api/webhooks/{id}/health", { path: { id }, signal })),
+  ]);
+  const byId = new Map(deliveries.map((delivery) => [delivery.id, delivery]));
+  return all
+    .flatMap(({ health }) => health.latestAttempts)
+    .flatMap((attempt) => {
+      const delivery = byId.get(attempt.deliveryId);
+      return delivery ? [{ delivery, attempt }] : [];
+    })
+    .toSorted((a, b) => Date.parse(b.attempt.startedAt) - Date.parse(a.attempt.startedAt));
+}
+
 /** Attempts as they finish, newest first. While it is paused, they are collected. */
 export function Tail({ webhooks }: { webhooks: Webhook[] }) {
   const webhookId = address.value.query.get("webhook") ?? "";
-  const attempts = useSignal<TailWebhookDeliveriesResponse[]>([]);
-  const held = useSignal<TailWebhookDeliveriesResponse[]>([]);
+  const attempts = useSignal<Finished[]>([]);
+  const held = useSignal<Finished[]>([]);
   const isPaused = useSignal(false);
   const problem = useSignal("");
   const state = useSignal<"live" | "lost" | "elsewhere">("lost");
   const shown = isPaused.value ? "paused" : state.value;
   const urls = new Map(webhooks.map((webhook) => [webhook.id, webhook.url]));
 
+  const ids = (webhookId ? [webhookId] : webhooks.map(({ id }) => id)).join();
+  const began = useRef(0);
+
+  /** Shows attempts, newest first, that are not shown yet. */
+  function add(found: Finished[]): void {
+    const known = new Set([...attempts.peek(), ...held.peek()].map(keyOf));
+    const list = isPaused.peek() ? held : attempts;
+    list.value = [...found.filter((each) => !known.has(keyOf(each))), ...list.peek()].slice(0, SHOWN);
+  }
+
   useLayoutEffect(() => {
     async function follow(signal: AbortSignal): Promise<void> {
+      state.value = "lost";
       signal.addEventListener("abort", () => (state.value = "elsewhere"));
       while (!signal.aborted) {
         try {
@@ -45,10 +85,7 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
               state.value = "live";
               problem.value = "";
             },
-            (record) => {
-              const list = isPaused.peek() ? held : attempts;
-              list.value = [record, ...list.peek()].slice(0, SHOWN);
-            },
+            (record) => add([record]),
           );
         } catch (error) {
           if (signal.aborted) return;
@@ -59,8 +96,21 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
       }
     }
     attempts.value = [];
+    began.current = now();
     return oneStream(follow);
   }, [webhookId]);
+  useLayoutEffect(() => {
+    const request = new AbortController();
+    const end = repeat(async () => {
+      const found = await latest(ids.split(",").filter(Boolean), webhookId, request.signal).catch(() => []);
+      if (!request.signal.aborted) add(found.filter(({ attempt }) => Date.parse(attempt.startedAt) > began.current));
+      return REFRESH;
+    });
+    return () => {
+      request.abort();
+      end();
+    };
+  }, [ids]);
 
   function toggle(): void {
     isPaused.value = !isPaused.value;
@@ -110,7 +160,7 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
           </thead>
           <tbody>
             {attempts.value.map(({ delivery, attempt }) => (
-              <tr key={delivery.id + attempt.number}>
+              <tr key={keyOf({ delivery, attempt })}>
                 <td>
                   <time dateTime={attempt.startedAt} title={attempt.startedAt}>
                     {clockTime(attempt.startedAt)}
