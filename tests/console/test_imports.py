@@ -102,6 +102,8 @@ def test_import_works_with_the_keyboard_only(person: Person) -> None:
     page.keyboard.press("Enter")
 
     expect(state(page)).to_have_text("Imported")
+    # The button was disabled, and is gone.
+    expect(page.locator("#main:focus, #main :focus")).to_have_count(1)
     ada = account.ok("GetSubscriber", id="ada@example.com")["subscriber"]
     assert ada["customFields"] == {"town": "Bath"}
 

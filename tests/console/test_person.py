@@ -68,7 +68,7 @@ def test_first_line_states_whether_and_why_the_person_may_be_mailed(person: Pers
     expect(panel(person).locator(".sentence")).to_contain_text("Waiting for confirmation")
     expect(person.page.locator(".rows")).to_contain_text("unknown@example.com")
     expect(panel(person).get_by_role("button", name="Add this person")).to_have_count(0)
-    expect(panel(person)).to_be_focused()
+    expect(panel(person).get_by_role("button", name="Close")).to_be_focused()
     person.open("/subscribers/x")
     expect(panel(person).get_by_role("alert")).to_have_text(re.compile("^There is no person with"))
 
@@ -230,8 +230,12 @@ def test_erasure_requires_the_address_and_leaves_a_receipt(person: Person) -> No
     page.get_by_role("button", name="Erase…").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("the address stays blocked as a hash")
-    # What is loaded after the dialog was opened is announced.
+    # What is loaded after the dialog was opened is announced, and not described too.
     expect(dialog.get_by_role("status")).to_contain_text("blocked as a hash")
+    expect(dialog).not_to_have_accessible_description(re.compile("blocked as a hash"))
+    # A text from before would be announced again when the dialog closes.
+    outer = page.locator(".console > [role=status]")
+    expect(outer).to_have_text("")
     button = dialog.get_by_role("button", name="Erase", exact=True)
     expect(button).to_be_disabled()
     dialog.get_by_label("Type the address to confirm").fill("Ada@example.com")
@@ -247,6 +251,7 @@ def test_erasure_requires_the_address_and_leaves_a_receipt(person: Person) -> No
     expect(dialog).to_contain_text("Erased: ada@example.com")
     page.go_forward()
     dialog.get_by_role("button", name="Close").click()
+    expect(outer).to_have_text("")
     expect(page.get_by_role("heading", name="No subscribers yet")).to_be_visible()
     expect(page.get_by_role("link", name="Import a file")).to_have_attribute(
         "href", "/console/import"

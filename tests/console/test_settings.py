@@ -150,6 +150,7 @@ def test_key_is_rotated_with_time_for_the_old_secret_in_three_actions(person: Pe
     row.get_by_role("button").click()
     page.get_by_role("button", name="Rotate secret").click()
     expect(page.get_by_label("For 24 hours")).to_be_checked()
+    expect(page.get_by_label("For 24 hours")).to_be_focused()
     page.get_by_role("dialog").get_by_role("button", name="Rotate secret").click()
 
     new = page.get_by_role("dialog").get_by_label("Key").input_value()
@@ -177,10 +178,14 @@ def test_key_is_revoked_in_three_actions_after_its_use_is_stated(person: Person)
 
     expect(row).to_have_count(0)
     account.with_key(key["secret"]).fails("Unauthorized", "GetCurrentSession")
+    # The row that had the focus is gone.
+    expect(page.get_by_role("row", name="test").get_by_role("button")).to_be_focused()
     page.get_by_role("row", name="test").get_by_role("button").click()
     page.get_by_role("button", name="Revoke key").click()
     dialog.get_by_role("button", name="Revoke key").click()
     expect(dialog.get_by_role("alert")).to_contain_text("last admin key")
+    # It was disabled while the call ran.
+    expect(dialog.get_by_role("button", name="Revoke key")).to_be_focused()
 
 
 def test_revoking_the_key_of_the_own_session_says_so(person: Person) -> None:

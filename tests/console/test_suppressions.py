@@ -44,9 +44,12 @@ def test_address_is_looked_up_in_two_actions(person: Person) -> None:
     }
     for address, text in expected.items():
         expect(look_up(person, address)).to_have_text(re.compile(text))
+        # For the next address.
+        expect(page.get_by_role("textbox")).to_be_focused()
 
     page.go_back()
     expect(page.locator(".answer")).to_contain_text("No one has this address")
+    expect(page.get_by_role("textbox")).to_have_value("eve@example.com")
     page.go_forward()
     expect(page.locator(".answer")).to_contain_text("Unsubscribed")
     page.get_by_role("link", name="Show the person").click()

@@ -17,6 +17,7 @@ export const notice = signal<{ text: string; action?: { text: string; run: () =>
 
 let next = "";
 let timer: ReturnType<typeof setTimeout> | undefined;
+let emptying: ReturnType<typeof setTimeout> | undefined;
 let hiding: ReturnType<typeof setTimeout> | undefined;
 
 /** Announces a text politely, at most one in two seconds: the last one. */
@@ -36,10 +37,22 @@ function flush(): void {
   timer = undefined;
   if (!next) return;
   // The same text is announced again only if it differs.
-  const region = dialogs.open ? announcedInDialog : announced;
-  region.value = next === region.value ? `${next}\u00a0` : next;
+  show([announced.peek(), announcedInDialog.peek()].includes(next) ? `${next}\u00a0` : next);
   next = "";
   timer = setTimeout(flush, INTERVAL);
+}
+
+/** Shows a text in the region that screen readers read now, for some seconds: after that, it can be wrong. */
+function show(text: string): void {
+  announced.value = dialogs.open ? "" : text;
+  announcedInDialog.value = dialogs.open ? text : "";
+  clearTimeout(emptying);
+  emptying = setTimeout(empty, SHOWN);
+}
+
+/** Empties the regions. A text that a dialog hides would be announced again when the dialog closes. */
+export function empty(): void {
+  announced.value = announcedInDialog.value = "";
 }
 
 /** Shows a notice for some seconds, and announces it. */

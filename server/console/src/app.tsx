@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { announced, notice } from "./announce.ts";
+import { announce, announced, notice } from "./announce.ts";
 import { AccountMenu } from "./components/account_menu.tsx";
 import { Icon } from "./components/icon.tsx";
 import { KeysDialog, labelOf } from "./components/keys_dialog.tsx";
@@ -170,6 +170,8 @@ function Main({ view, parameters }: { view: View | undefined; parameters: Parame
   const isFirst = useRef(true);
   useLayoutEffect(() => {
     document.title = `${t(view?.title ?? "missing.title")} · Roster`;
+    // Screen readers announce what gets the focus, not what keeps it.
+    if (document.activeElement?.id === "main") announce(t(view?.title ?? "missing.title"));
     if (!isFirst.current) focusMain();
     isFirst.current = false;
   }, [view]);

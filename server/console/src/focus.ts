@@ -10,6 +10,32 @@ export function focusList(): void {
   (document.getElementById("grid") ?? document.getElementById("main"))?.focus({ preventScroll: true });
 }
 
+const CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex='0']";
+const isUsable = (element: HTMLElement) => element.isConnected && element.checkVisibility() && !element.matches(":disabled");
+
+/** When what has the focus is removed or hidden, moves it to what follows. What is disabled gets it back later. */
+export function keepFocus(): void {
+  document.addEventListener("focusout", ({ target, relatedTarget }) => {
+    if (relatedTarget || !(target instanceof HTMLElement)) return;
+    const all = [...(target.closest("dialog, main") ?? document).querySelectorAll<HTMLElement>(CONTROLS)];
+    const at = all.indexOf(target);
+    const near = at < 0 ? [] : [...all.slice(at), ...all.slice(0, at).reverse()];
+    const isWaiting = () => isLost() && target.isConnected && target.matches(":disabled");
+    const move = () => isLost() && (near.find(isUsable) ?? document.getElementById("main"))?.focus();
+    setTimeout(() => {
+      if (!isLost() || isUsable(target)) return;
+      if (!isWaiting()) return void move();
+      const changes = new MutationObserver(() => {
+        if (isWaiting()) return;
+        changes.disconnect();
+        // A dialog that closes returns the focus itself.
+        setTimeout(move);
+      });
+      changes.observe(document.body, { subtree: true, childList: true, attributeFilter: ["disabled"] });
+    });
+  });
+}
+
 /** What had the focus before the dialogs that are shown: one can be replaced by another. */
 let origin: Element | null = null;
 

@@ -7,6 +7,7 @@ import { App } from "./app.tsx";
 import { loadLater } from "./components/later.tsx";
 import { restored } from "./connection.ts";
 import { explainCutTexts } from "./cut_texts.ts";
+import { keepFocus } from "./focus.ts";
 import { listenForKeys } from "./keys.ts";
 import { showTheme } from "./preferences.ts";
 import { followLinks } from "./router.ts";
@@ -22,6 +23,7 @@ takeToken();
 showTheme();
 followLinks();
 listenForKeys();
+keepFocus();
 explainCutTexts();
 document.addEventListener("click", ({ target, defaultPrevented }) => {
   if (!defaultPrevented && (target as Element).closest("a[download]")) notify(t("download.begins"));

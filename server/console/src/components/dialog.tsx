@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
-import { announce, announcedInDialog as announced, dialogs } from "../announce.ts";
+import { announce, announcedInDialog, dialogs, empty } from "../announce.ts";
 import { focusBefore, returnFocus } from "../focus.ts";
 
 /**
@@ -21,26 +21,29 @@ export function Dialog({
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  const before = useRef(announced.peek());
   const described = useRef(0);
   useLayoutEffect(() => {
-    // Its sentences, such as what is lost, are read with its title. Those that are loaded later are announced.
+    // Its sentences, such as what is lost, are read with its title. Those that are loaded later are announced instead.
     const texts = [...(dialog.current?.querySelectorAll(":is(.dialog, .form) > p:not([role], .counting)") ?? [])];
     const added = texts.filter((text) => !text.id);
     for (const text of added) text.id = `${id}-${described.current++}`;
     if (dialog.current?.open) announce(added.map((text) => text.textContent).join(" "));
-    dialog.current?.setAttribute("aria-describedby", texts.map((text) => text.id).join(" "));
+    else dialog.current?.setAttribute("aria-describedby", texts.map((text) => text.id).join(" "));
   });
   useLayoutEffect(() => {
     const before = focusBefore();
     dialogs.open += 1;
+    empty();
     return () => {
       dialogs.open -= 1;
       returnFocus(before);
     };
   }, []);
   useLayoutEffect(() => {
-    if (!dialog.current?.open) dialog.current?.showModal();
+    if (dialog.current?.open) return;
+    dialog.current?.showModal();
+    // The browser begins with the first choice, also if another one is chosen.
+    dialog.current?.querySelector<HTMLElement>("fieldset:focus-within :checked")?.focus();
   }, [attempts]);
   return (
     <dialog
@@ -54,7 +57,7 @@ export function Dialog({
         <h2 id={id}>{title}</h2>
         {children}
         <p class="unseen" role="status">
-          {announced.value === before.current ? "" : announced.value}
+          {announcedInDialog.value}
         </p>
       </div>
     </dialog>

@@ -79,7 +79,7 @@ function OperationList() {
                   <tr key={operation.id}>
                     <td class="name">
                       <a id={`row-${operation.id}`} class="row-link" href={operationHref(operation, known)}>
-                        {what(operation, known)}
+                        <span class="lines">{what(operation, known)}</span>
                         <span class="unseen"> {exactTime(operation.createdAt)}</span>
                       </a>
                       <small class="below lines">{selection(operation, known)}</small>

@@ -339,8 +339,8 @@ export function Subscribers({ id = "" }: Parameters) {
   const hasPeople = () => hasRow() || (!id && !selected.value.isEmpty);
   useShortcuts([
     { keys: ["j", "ArrowDown"], text: "keys.next", run: () => move(active.value + 1) },
-    { keys: ["ArrowUp"], when: () => !id && active.value === 0, run: focusHeader },
-    { keys: ["k", "ArrowUp"], text: "keys.previous", run: () => move(active.value - 1) },
+    { keys: ["k", "ArrowUp"], when: () => !id && active.value === 0, run: focusHeader },
+    { keys: ["k", "ArrowUp"], text: "keys.previousOrHeader", run: () => move(active.value - 1) },
     { keys: ["Shift+ArrowDown"], text: "keys.range", run: () => move(active.value + 1, true) },
     { keys: ["Shift+ArrowUp"], run: () => move(active.value - 1, true) },
     { keys: ["Home"], text: "keys.first", run: () => move(0) },
@@ -496,7 +496,7 @@ export function Subscribers({ id = "" }: Parameters) {
           onChange={(changed) => list.value?.replace(changed)}
           onAdded={() => (reloads.value += 1)}
           onGone={(text) => {
-            notify(text);
+            if (text) notify(text);
             reloads.value += 1;
             // Another person or view can be shown by then.
             if (match("/subscribers/:id", address.value.path)?.id === id) close();

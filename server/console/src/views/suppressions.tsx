@@ -48,7 +48,6 @@ export function Suppressions() {
         )}
       </header>
       <LookUp
-        key={email}
         email={email}
         version={version.value}
         onLift={() => (lifts.value = email)}

@@ -74,7 +74,7 @@ function Line({ operation, names }: { operation: Operation; names: Names }) {
   return (
     <li class="operation">
       <div>
-        <a href={operationHref(operation, names)}>{what(operation, names)}</a>
+        <a class="lines" href={operationHref(operation, names)}>{what(operation, names)}</a>
         {!operation.done && <Progress operation={operation} />}
         <small>
           {operation.done && `${result(operation)} · `}

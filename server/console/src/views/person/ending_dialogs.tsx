@@ -71,7 +71,8 @@ export function EraseDialog({ data, subscriber, onClose, onGone }: Props) {
         if (session.peek()?.account?.id !== account) return;
         const { email, id } = subscriber;
         receipts.value = [...receipts.value, t("erase.receipt", { email, id, time: new Date().toISOString(), request })];
-        onGone(t("erase.done"));
+        // The receipt says so.
+        onGone("");
       }}
     >
       <p>{t("erase.text")}</p>

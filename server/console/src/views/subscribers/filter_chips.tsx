@@ -64,7 +64,8 @@ export function FilterChips({
   const isWrong = parts?.map((part) => {
     const start = filter.indexOf(part, end);
     end = start + part.length;
-    return start <= wrong && wrong < end;
+    // Parentheses that were added are not in the filter.
+    return wrong >= 0 && start <= wrong && wrong < end;
   });
   const current = edited.value;
   // The filter without what the editor, which applies a value while it is typed, has changed.

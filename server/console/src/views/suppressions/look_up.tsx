@@ -35,7 +35,8 @@ export function LookUp({
   const field = useRef<HTMLInputElement>(null);
   useLayoutEffect(() => {
     if (!email) field.current?.focus();
-  }, []);
+    text.value = email;
+  }, [email]);
   return (
     <section class="block" aria-label={t("suppressions.question")}>
       <form

@@ -62,7 +62,7 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
   return (
     <div class="page wide-page">
       <Back to={list}>
-        <bdi dir="auto">{(list !== "/webhooks" && loaded.data?.webhook.url) || t("webhooks.title")}</bdi>
+        <bdi dir="auto" class="lines">{(list !== "/webhooks" && loaded.data?.webhook.url) || t("webhooks.title")}</bdi>
       </Back>
       <Part of={loaded} bars={6}>
         {({ delivery, attempts }) => (
