@@ -75,11 +75,6 @@ export function Person({
     // What was wanted of this person is not done with the next one.
     return () => void (edits.current = opensMenu.current = false);
   }, []);
-  async function reload(): Promise<void> {
-    await data.load();
-    // The button of the dialog disappears.
-    if (document.activeElement === document.body) panel.current?.focus();
-  }
   const editFirst = () => panel.current?.querySelector("input")?.focus();
   useLayoutEffect(() => {
     if (isChangeable && edits.current) editFirst();
@@ -166,7 +161,7 @@ export function Person({
           email={email}
           onClose={() => (dialog.value = "")}
           onAdded={() => {
-            void reload();
+            void data.load();
             onAdded();
           }}
         />
@@ -176,7 +171,7 @@ export function Person({
           id={email}
           name={<bdi dir="auto">{email}</bdi>}
           onClose={() => (dialog.value = "")}
-          onLifted={() => void reload()}
+          onLifted={() => void data.load()}
         />
       )}
       {dialog.value === "delete" && subscriber && (
