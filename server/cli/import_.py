@@ -300,6 +300,8 @@ def _print(run: ImportJobRun | ImportRun, *, as_json: bool) -> None:
             f" {run.resumed_after:,}."
         )
     lines += summary_lines(run.summary)
+    if run.summary.get("optedOut"):
+        lines.append(f"Confirmed before, and opted out by the file: {run.summary['optedOut']:,}.")
     if tally.dropped:
         more = ", ..." if tally.dropped > len(tally.dropped_lines) else ""
         numbers = ", ".join(f"{line:,}" for line in tally.dropped_lines) + more

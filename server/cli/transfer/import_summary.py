@@ -21,8 +21,6 @@ def summary_lines(summary: Mapping[str, Any]) -> list[str]:
         lines.append(f"Stored statuses kept: {summary['statusesKept']:,}.")
     if summary.get("stayedOptedOut"):
         lines.append(f"Opted out before, and stay opted out: {summary['stayedOptedOut']:,}.")
-    if summary.get("optedOut"):
-        lines.append(f"Confirmed before, and opted out by the file: {summary['optedOut']:,}.")
     if summary.get("createdFields"):
         lines.append(f"Custom fields created: {', '.join(summary['createdFields'])}.")
     if summary.get("ignoredColumns"):
