@@ -10,29 +10,42 @@ export function focusList(): void {
   (document.getElementById("grid") ?? document.getElementById("main"))?.focus({ preventScroll: true });
 }
 
-const CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex='0']";
+/** What can have the focus while shortcuts work: in a field, the next key would be typed. */
+const CONTROLS = ":is(a[href], button, [type=checkbox], [type=radio], select, summary, [tabindex='0']):not([tabindex='-1'])";
 const isUsable = (element: HTMLElement) => element.isConnected && element.checkVisibility() && !element.matches(":disabled");
 
 /** When what has the focus is removed or hidden, moves it to what follows. What is disabled gets it back later. */
 export function keepFocus(): void {
+  // What has or had the focus, until a person takes it away, and what is near it in its dialog or view.
+  let last: HTMLElement | null = null;
+  let near: HTMLElement[] = [];
+  function remember(target: EventTarget | null): void {
+    if (!(target instanceof HTMLElement) || !target.isConnected) return;
+    const all = [...(target.closest("dialog, main")?.querySelectorAll<HTMLElement>(CONTROLS) ?? [])];
+    const follows = (each: HTMLElement) => target.compareDocumentPosition(each) & Node.DOCUMENT_POSITION_FOLLOWING;
+    last = target;
+    near = [target, ...all.filter(follows), ...all.filter((each) => !follows(each)).reverse()];
+  }
+  function move(): void {
+    if (!isLost() || !last || (last.isConnected && last.matches(":disabled"))) return;
+    const to = near.find(isUsable);
+    if (to) to.focus({ preventScroll: true });
+    else focusList();
+  }
+  document.addEventListener("focusin", ({ target }) => remember(target));
   document.addEventListener("focusout", ({ target, relatedTarget }) => {
-    if (relatedTarget || !(target instanceof HTMLElement)) return;
-    const all = [...(target.closest("dialog, main") ?? document).querySelectorAll<HTMLElement>(CONTROLS)];
-    const at = all.indexOf(target);
-    const near = at < 0 ? [] : [...all.slice(at), ...all.slice(0, at).reverse()];
-    const isWaiting = () => isLost() && target.isConnected && target.matches(":disabled");
-    const move = () => isLost() && (near.find(isUsable) ?? document.getElementById("main"))?.focus();
+    if (relatedTarget) return;
+    remember(target);
     setTimeout(() => {
-      if (!isLost() || isUsable(target)) return;
-      if (!isWaiting()) return void move();
-      const changes = new MutationObserver(() => {
-        if (isWaiting()) return;
-        changes.disconnect();
-        // A dialog that closes returns the focus itself.
-        setTimeout(move);
-      });
-      changes.observe(document.body, { subtree: true, childList: true, attributeFilter: ["disabled"] });
+      if (isLost() && last && last === target && isUsable(last)) last = null;
+      move();
     });
+  });
+  // Not all browsers report that what has the focus is removed. A dialog that closes returns the focus itself.
+  new MutationObserver(() => isLost() && last && setTimeout(move)).observe(document.body, {
+    subtree: true,
+    childList: true,
+    attributeFilter: ["disabled"],
   });
 }
 

@@ -15,36 +15,40 @@ export interface Loaded<Data> {
 
 /** The shortest wait of hidden pages in milliseconds. Browsers run their timers once a minute or more often. */
 const HIDDEN_WAIT = 30_000;
-/** After an hour or two, a hidden page waits until it is shown: a session that no one uses has to end. */
-const MOST_HIDDEN = 120;
+/** After an hour, a hidden page waits until it is shown: a session that no one uses has to end. */
+const MOST_HIDDEN = 3_600_000;
+let hiddenSince = Date.now();
+globalThis.document?.addEventListener("visibilitychange", () => (hiddenSince = Date.now()));
 
 /**
- * Runs work, and again after the milliseconds that it returns; not for 0. Hidden pages wait for 30 seconds at least, and
- * run it at once when they are shown.
+ * Runs work, and again after the milliseconds that it returns; not for 0. Hidden pages wait for 30 seconds at least. When
+ * they are shown, they run it at once if the milliseconds have passed.
  *
  * Returns a function that ends it.
  */
 export function repeat(work: () => Promise<number>): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let isWaiting = false;
   let isOver = false;
-  let hidden = 0;
+  // When the next run is due; 0 during a run and after the last one.
+  let due = 0;
   async function run(): Promise<void> {
-    clearTimeout(timer);
-    isWaiting = false;
+    due = 0;
     const wait = await work();
     if (!wait || isOver) return;
-    isWaiting = true;
-    hidden = document.hidden ? hidden + 1 : 0;
-    if (hidden <= MOST_HIDDEN) timer = setTimeout(run, hidden ? Math.max(wait, HIDDEN_WAIT) : wait);
+    due = Date.now() + wait;
+    schedule();
   }
-  const onShown = () => !document.hidden && isWaiting && void run();
-  document.addEventListener("visibilitychange", onShown);
+  function schedule(): void {
+    clearTimeout(timer);
+    if (!due || (document.hidden && Date.now() > hiddenSince + MOST_HIDDEN)) return;
+    timer = setTimeout(run, Math.max(due - Date.now(), document.hidden ? HIDDEN_WAIT : 0));
+  }
+  document.addEventListener("visibilitychange", schedule);
   void run();
   return () => {
     isOver = true;
     clearTimeout(timer);
-    document.removeEventListener("visibilitychange", onShown);
+    document.removeEventListener("visibilitychange", schedule);
   };
 }
 

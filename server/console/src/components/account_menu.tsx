@@ -51,15 +51,6 @@ export function AccountMenu({ children, isCurrent, onShow }: {
           <bdi dir="auto">{session.value?.account.displayName || session.value?.account.email}</bdi>
           <small>{parts("account.until", { time: <Time value={current.expiresAt} /> })}</small>
         </p>
-        <button type="button" onClick={() => void signOut().catch((error) => notify(errorText(error)))}>
-          {t("account.signOut")}
-        </button>
-        {isAdmin.value && (
-          <button type="button" onClick={() => (asksForAll.value = true)}>
-            {t("account.signOutEverywhere")}…
-          </button>
-        )}
-        <hr />
         <label>
           {t("account.language")}
           <select
@@ -80,6 +71,15 @@ export function AccountMenu({ children, isCurrent, onShow }: {
           choices={THEMES.map((each) => [each, t(`theme.${each || "system"}`)])}
           onChoose={(chosen) => chooseTheme(chosen as (typeof THEMES)[number])}
         />
+        <hr />
+        <button type="button" onClick={() => void signOut().catch((error) => notify(errorText(error)))}>
+          {t("account.signOut")}
+        </button>
+        {isAdmin.value && (
+          <button type="button" onClick={() => (asksForAll.value = true)}>
+            {t("account.signOutEverywhere")}…
+          </button>
+        )}
         <hr />
         {isPhone.value && (
           <button type="button" onClick={() => onShow("palette")}>

@@ -43,7 +43,7 @@ export function Dialog({
     if (dialog.current?.open) return;
     dialog.current?.showModal();
     // The browser begins with the first choice, also if another one is chosen.
-    dialog.current?.querySelector<HTMLElement>("fieldset:focus-within :checked")?.focus();
+    dialog.current?.querySelector<HTMLElement>("fieldset:focus-within [type=radio]:checked")?.focus();
   }, [attempts]);
   return (
     <dialog

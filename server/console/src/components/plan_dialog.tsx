@@ -80,11 +80,11 @@ export function PlanDialog(props: PlanDialogProps) {
   const counted = current?.counted ?? null;
   const isCounting = counts === "now" && !counted && !hasFailed(current);
   const isDanger = typeof props.danger === "function" ? props.danger(counted) : props.danger;
-  const total = counted?.total ?? props.size;
+  const hasEffect = counted !== null && (counted.wouldChange ?? 0) > 0;
+  const total = counted ? (hasEffect ? counted.total : 0) : props.size;
   const title = typeof props.title === "function" ? props.title(total, counted) : props.title;
   const mustType = props.mustType && total >= TYPED_FROM;
   const isBlocked = props.isBlocked || (mustType && typed.value.replace(/\D/g, "") !== String(total));
-  const hasEffect = counted !== null && (counted.wouldChange ?? 0) > 0;
   useLayoutEffect(() => {
     if (!counted) return;
     // The numbers describe the button, so they are read with it.
@@ -152,7 +152,7 @@ export function PlanDialog(props: PlanDialogProps) {
             aria-describedby={counted ? "plan" : undefined}
             disabled={!key || isBusy.value || isCounting || (counted !== null && (!hasEffect || isBlocked))}
           >
-            {counted || isCounting ? props.verb(counted && !hasEffect ? 0 : total, counted) : t("batch.count")}
+            {counted || isCounting ? props.verb(total, counted) : t("batch.count")}
           </button>
         </div>
       </form>

@@ -28,6 +28,10 @@ export function ImportPage({ id }: { id: string }) {
   // The question stays when the file has arrived, or has been read.
   const cancels = useSignal(false);
   const onCancel = () => (cancels.value = true);
+  const canCancel = job && ["UPLOADING", "INSPECTING", "READY"].includes(job.state);
+  useLayoutEffect(() => {
+    if (!canCancel) cancels.value = false;
+  }, [canCancel]);
   useLayoutEffect(
     () =>
       repeat(async () => {
@@ -79,7 +83,7 @@ export function ImportPage({ id }: { id: string }) {
             </PartError>
           ) : null}
           {job ? <State model={model} job={job} onCancel={onCancel} /> : !error && <Bars count={3} />}
-          {cancels.value && job && ["UPLOADING", "INSPECTING", "READY"].includes(job.state) && (
+          {cancels.value && canCancel && (
             <FormDialog
               title={t("import.cancelTitle")}
               verb={t("import.cancel")}

@@ -38,13 +38,15 @@ export function SegmentMenu(props: Props) {
 function Links({ segments, total, current, filter: searched, isFiltered }: Props) {
   // A segment that lost its filter has no people.
   const shown = [{ id: "", name: t("segments.everyone"), filter: "" }, ...segments.filter(({ filter }) => filter)];
+  // Two segments can have one filter.
+  const marked = current || segments.find(({ filter }) => filter && filter === searched)?.id;
   return (
     <>
-      {shown.map(({ id, name, filter }) => (
+      {shown.map(({ id, name }) => (
         <a
           key={id}
           href={href(withQuery({ segment: id, filter: "", q: "", status: "" }, "/subscribers"))}
-          aria-current={(id ? id === current || filter === searched : !current && !isFiltered) ? "true" : undefined}
+          aria-current={(id ? id === marked : !marked && !isFiltered) ? "true" : undefined}
         >
           <bdi class="cut" dir="auto">
             {name}

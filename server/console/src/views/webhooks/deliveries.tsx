@@ -19,6 +19,7 @@ const TYPES = [...EVENT_TYPES, ...RESOURCES.map((each) => `${each}.*`)];
 const PERSON = String.raw`\s*(\S+@\S+\.\S\S+|\w{26})\s*`;
 const PAGE = 50;
 const REFRESH = 10;
+const RECOUNT = 60;
 const COUNTED = 10_000;
 
 interface DeliveriesProps {
@@ -44,16 +45,19 @@ export function Deliveries({ webhooks, waiting, webhookId = "" }: DeliveriesProp
     ...(value("status") ? { httpStatus: Number(value("status")) } : {}),
   };
   const paged = usePaged("GET /api/webhook-deliveries", request, (body) => body.deliveries, () => REFRESH);
+  const isNarrowed = ["type", "event", "person", "status"].some((name) => query.has(name));
   const failed = useLoaded(
-    (signal) => call("GET /api/webhook-deliveries", { query: { limit: PAGE, webhookId, state: "FAILED" }, signal }),
-    webhookId,
-    () => REFRESH,
+    async (signal) => {
+      const failures: Query = { limit: PAGE, webhookId, state: "FAILED" };
+      return isNarrowed ? undefined : call("GET /api/webhook-deliveries", { query: failures, signal });
+    },
+    webhookId + isNarrowed,
+    () => (isNarrowed ? 0 : RECOUNT),
   ).data;
   const counts: Partial<Record<State | "", string>> = {
     PENDING: waiting < COUNTED ? number(waiting) : `${number(COUNTED)}+`,
     FAILED: failed && (failed.total !== undefined ? number(failed.total) : `${number(PAGE)}+`),
   };
-  const isNarrowed = ["type", "event", "person", "status"].some((name) => query.has(name));
   const isFiltered = isNarrowed || query.has("state");
   return (
     <section aria-labelledby="deliveries">

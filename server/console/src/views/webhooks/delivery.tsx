@@ -29,7 +29,11 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
       return { ...found, webhook };
     },
     id,
-    (data) => (data && ["PENDING", "SENDING"].includes(data.delivery.state) ? (isDue(data.delivery) ? 0.5 : 2) : 0),
+    (data) => {
+      if (!data || !["PENDING", "SENDING"].includes(data.delivery.state)) return 0;
+      const isLate = Date.parse(data.delivery.nextAttemptAt ?? "") < now() - 10_000;
+      return isDue(data.delivery) && !isLate ? 1 : 2;
+    },
   );
   const delivery = loaded.data?.delivery;
   const event = useLoaded(

@@ -7,7 +7,6 @@ import { now } from "../../clock.ts";
 import { Back } from "../../components/back.tsx";
 import { Select } from "../../components/select.tsx";
 import { StateLabel } from "../../components/state_label.tsx";
-import { repeat } from "../../load.ts";
 import { oneStream } from "../../one_stream.ts";
 import { address, go, withQuery } from "../../router.ts";
 import { clockTime, errorText, number, plural, t } from "../../texts.ts";
@@ -16,7 +15,7 @@ import { AttemptLabel } from "./health.tsx";
 
 const SHOWN = 500;
 const RETRY = 3_000;
-/** How often attempts are read that the stream lacks, in milliseconds. */
+/** How often attempts are read while no stream is read, in milliseconds. */
 const REFRESH = 60_000;
 const LOOKS = {
   live: ["good", "check"],
@@ -34,20 +33,31 @@ function keyOf({ delivery, attempt }: Finished): string {
   return delivery.id + attempt.number;
 }
 
-/** Reads the latest attempts of endpoints, newest first: those that finished while no stream was read are among them. */
+/** Attempts of both lists, newest first. */
+function merged(found: Finished[], list: Finished[]): Finished[] {
+  const time = ({ attempt }: Finished) => Date.parse(attempt.startedAt);
+  return [...found, ...list].toSorted((a, b) => time(b) - time(a)).slice(0, SHOWN);
+}
+
+/**
+ * Reads the latest attempts of endpoints, such as those that finished while no stream was read.
+ *
+ * It lacks what is older than the latest 50 attempts of an endpoint, and attempts of deliveries that are not among the
+ * latest 100.
+ */
 async function latest(ids: string[], webhookId: string, signal: AbortSignal): Promise<Finished[]> {
+  if (!ids.length) return [];
   const [{ deliveries }, ...all] = await Promise.all([
     call("GET /api/webhook-deliveries", { query: { limit: 100, webhookId }, signal }),
-    ...ids.map((id) => call("GET /api/webhooks/{id}/health", { path: { id }, signal })),
+    ...ids.map((id) => call("GET /api/webhooks/{id}/health", { path: { id }, signal }).catch(() => null)),
   ]);
   const byId = new Map(deliveries.map((delivery) => [delivery.id, delivery]));
   return all
-    .flatMap(({ health }) => health.latestAttempts)
+    .flatMap((found) => found?.health.latestAttempts ?? [])
     .flatMap((attempt) => {
       const delivery = byId.get(attempt.deliveryId);
       return delivery ? [{ delivery, attempt }] : [];
-    })
-    .toSorted((a, b) => Date.parse(b.attempt.startedAt) - Date.parse(a.attempt.startedAt));
+    });
 }
 
 /** Attempts as they finish, newest first. While it is paused, they are collected. */
@@ -61,19 +71,23 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
   const shown = isPaused.value ? "paused" : state.value;
   const urls = new Map(webhooks.map((webhook) => [webhook.id, webhook.url]));
 
-  const ids = (webhookId ? [webhookId] : webhooks.map(({ id }) => id)).join();
-  const began = useRef(0);
+  const ids = useRef<string[]>([]);
+  ids.current = webhookId ? [webhookId] : webhooks.map(({ id }) => id);
 
-  /** Shows attempts, newest first, that are not shown yet. */
+  /** Shows attempts that are not shown yet. */
   function add(found: Finished[]): void {
     const known = new Set([...attempts.peek(), ...held.peek()].map(keyOf));
     const list = isPaused.peek() ? held : attempts;
-    list.value = [...found.filter((each) => !known.has(keyOf(each))), ...list.peek()].slice(0, SHOWN);
+    list.value = merged(found.filter((each) => !known.has(keyOf(each))), list.peek());
   }
 
   useLayoutEffect(() => {
+    const began = now();
+    async function catchUp(signal: AbortSignal): Promise<void> {
+      const found = await latest(ids.current, webhookId, signal).catch(() => []);
+      if (!signal.aborted) add(found.filter(({ attempt }) => Date.parse(attempt.startedAt) > began));
+    }
     async function follow(signal: AbortSignal): Promise<void> {
-      state.value = "lost";
       signal.addEventListener("abort", () => (state.value = "elsewhere"));
       while (!signal.aborted) {
         try {
@@ -84,6 +98,7 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
             () => {
               state.value = "live";
               problem.value = "";
+              void catchUp(signal);
             },
             (record) => add([record]),
           );
@@ -96,27 +111,24 @@ export function Tail({ webhooks }: { webhooks: Webhook[] }) {
       }
     }
     attempts.value = [];
-    began.current = now();
-    return oneStream(follow);
-  }, [webhookId]);
-  useLayoutEffect(() => {
+    held.value = [];
     const request = new AbortController();
-    const end = repeat(async () => {
-      const found = await latest(ids.split(",").filter(Boolean), webhookId, request.signal).catch(() => []);
-      if (!request.signal.aborted) add(found.filter(({ attempt }) => Date.parse(attempt.startedAt) > began.current));
-      return REFRESH;
-    });
+    const timer = setInterval(() => {
+      if (!document.hidden && state.value !== "live") void catchUp(request.signal);
+    }, REFRESH);
+    const end = oneStream(follow);
     return () => {
+      clearInterval(timer);
       request.abort();
       end();
     };
-  }, [ids]);
+  }, [webhookId]);
 
   function toggle(): void {
     isPaused.value = !isPaused.value;
     if (isPaused.value) return announce(t("tail.paused"));
     announce(plural("tail.held", held.value.length));
-    attempts.value = [...held.value, ...attempts.value].slice(0, SHOWN);
+    attempts.value = merged(held.value, attempts.value);
     held.value = [];
   }
 
