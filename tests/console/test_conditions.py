@@ -110,7 +110,7 @@ def test_time_is_written_again_only_when_its_unit_changes(person: Person) -> Non
     assert page.evaluate("window.written") == written > 0
 
 
-def test_hidden_page_asks_every_30_seconds_and_when_it_is_shown(person: Person) -> None:
+def test_hidden_page_asks_every_30_seconds_for_an_hour_and_when_it_is_shown(person: Person) -> None:
     page = person.page
     page.clock.install()
     person.sign_in()
@@ -120,13 +120,12 @@ def test_hidden_page_asks_every_30_seconds_and_when_it_is_shown(person: Person) 
     person.open("/activity")
     expect(page.get_by_text("Nothing was changed for many people")).to_be_visible()
 
-    hide(page)
-    # The repetition that was due before.
-    with page.expect_response(asked):
-        page.clock.run_for(15_000)
-    page.evaluate("fetch('/readyz').then((response) => response.text())")
     requests.clear()
-    page.clock.run_for(15_000)
+    # Nothing is due yet when it is shown again.
+    hide(page)
+    hide(page, False)
+    hide(page)
+    page.clock.run_for(20_000)
     page.evaluate("fetch('/readyz').then((response) => response.text())")
     assert [url for url in requests if "/api/operations" in url] == []
     with page.expect_response(asked):

@@ -276,6 +276,27 @@ def test_block_of_an_address_is_lifted_with_a_reason(person: Person) -> None:
     assert (entry["action"], entry["actor"]["name"]) == ("suppression.deleted", "Ada")
 
 
+@pytest.mark.parametrize("reports", [True, False])
+def test_focus_of_what_is_removed_moves_on_but_into_no_field(person: Person, reports: bool) -> None:
+    page = person.page
+    subscriber_id = add_person(person.account, tags=["vip"])["id"]
+    person.sign_in()
+    shown = show(person, subscriber_id)
+    if not reports:
+        # Some browsers do not report that what has the focus is removed.
+        page.evaluate("addEventListener('focusout', (e) => e.stopImmediatePropagation(), true)")
+
+    shown.get_by_role("button", name="Remove tag vip").press("Enter")
+    expect(shown.get_by_text("vip", exact=True)).to_have_count(0)
+    expect(shown.locator(":focus")).to_have_count(1)
+    expect(shown.locator("input:focus")).to_have_count(0)
+
+    page.keyboard.press("y")
+    page.locator(".notice").get_by_role("button", name="Close").press("Enter")
+    expect(page.locator(".notice")).to_have_count(0)
+    expect(page.get_by_role("grid")).to_be_focused()
+
+
 def test_session_that_reads_only_cannot_change_anything(person: Person) -> None:
     subscriber_id = add_person(person.account, firstName="Ada", tags=["vip"])["id"]
     person.sign_in(scope="read")
