@@ -293,7 +293,7 @@ class Gateway:
             self._policy,
             in_headers,
             with_body=with_page,
-            close=close or is_unread(request),
+            close=close or (not request.has_stream and is_unread(request)),
         )
 
     def _method(self, binding: Binding) -> Any:

@@ -245,6 +245,12 @@ NESTED: tuple[tuple[Any, str | None], ...] = (
     ({"unsubscribed": False, "is_subscribed": True, "is_deleted": False, "vip": False}, None),
     ({"sms": {"status": "unsubscribed"}}, None),
     ({"city": "Rome", "events": ["removed"]}, None),
+    ({"wishlist": [{"status": "removed"}], "membership": {"status": "deleted"}}, None),
+    ({"orders": [{"sku": "A", "status": "removed"}, {"event": "failed"}]}, None),
+    ({"canUnsubscribe": True, "neverBounced": True, "consent_to_cookies": False}, None),
+    ({"channel": "sms", "status": "unsubscribed"}, None),
+    ({"unsubscribed": 1}, "UNSUBSCRIBED"),
+    ({"unsubscribed_at": "2024-01-01"}, "UNSUBSCRIBED"),
 )
 
 

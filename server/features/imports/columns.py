@@ -78,7 +78,7 @@ _CONSENT_TEXT = (
 )
 _LIST_TEXT = (
     "looks like the date of a list of opt-outs; import the file as suppressions, map the column to"
-    " unsubscribedAt with columnMap, or list it in ignoreColumns"
+    " unsubscribedAt or another time with columnMap, or list it in ignoreColumns"
 )
 _CONFIRMATION_TEXT = (
     "states whether the address was confirmed; map it to isConfirmed if the person confirmed the"

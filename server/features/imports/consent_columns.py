@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 from enum import StrEnum
 
-from ...values.texts import LOST, cached_if_short, caseless_key, column_key
+from ...values.texts import LOST, cached_if_short, caseless_key
 
 # Compared with column keys, which have no case, whitespace, hyphens or underscores.
 _WORDS = re.compile(
@@ -182,25 +182,51 @@ _FILES = re.compile(
     rf"|invalid[\W_]*e?mails?|austragung(?:en)?|sperrlisten?)(?!{_LETTERS})"
     r"|退订|配信停止|수신거부"
 )
+# Names of flags, and of times that only people who opted out have.
 _OPT_INS = re.compile(
-    r"(?:is)?(?:e?mail)?(?:subscribed|opt(?:ed)?in|(?:marketing)?consent)(?:to\w+)?"
-    r"|accepts(?:e?mail)?marketing|newsletter"
+    r"(?:is)?(?:e?mail)?(?:subscribed|opt(?:ed)?in)(?:to(?:e?mails?|newsletters?|marketing\w*))?"
+    r"|(?:e?mail|marketing)consent|accepts(?:e?mail)?marketing|newsletter"
+)
+_OPT_OUTS = re.compile(
+    r"(?:is|has|was)?(?:e?mail)?(?:global(?:ly)?)?(?:unsubscribed?|opt(?:ed)?out"
+    r"|donot(?:e?mail|contact)|suppressed|(?:hard)?bounced|complained)(?:from\w+)?(?P<time>at|on|date)?"
+)
+# Names of what has the status of a person or of an address.
+_MAIL = re.compile(
+    r"^(?:marketing)?lists?$|member(?!ship)|subscriber|contact|recipient|newsletter|mail|consent|audience"
 )
 # The start of a word in a name such as GlobalUnsubscribes.csv.
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class StateKind(StrEnum):
-    """What the states in a column are about."""
+    """Kinds of states in a column."""
 
     PERSON = "person"
     EVENT = "event"
     OTHER = "other"
 
 
-def names_opt_ins(name: str) -> bool:
-    """Whether a flag with a name states that a person may be mailed, if it is true."""
-    return _OPT_INS.fullmatch(_normalized(column_key(name))) is not None
+def is_opt_in_flag(column_key: str) -> bool:
+    """Whether a flag, given by its `column_key`, states that a person may be mailed."""
+    return _OPT_INS.fullmatch(_normalized(column_key)) is not None
+
+
+def is_opt_out_flag(column_key: str) -> bool:
+    """Whether a flag, given by its `column_key`, states an opt-out."""
+    found = _OPT_OUTS.fullmatch(_normalized(column_key))
+    return found is not None and found["time"] is None
+
+
+def is_opt_out_time(column_key: str) -> bool:
+    """Whether only people who opted out have a time with a name, given by its `column_key`."""
+    found = _OPT_OUTS.fullmatch(_normalized(column_key))
+    return found is not None and found["time"] is not None
+
+
+def is_about_mail(column_key: str) -> bool:
+    """Whether a member of an object is about the mail to a person, given by its `column_key`."""
+    return _MAIL.search(column_key) is not None
 
 
 def names_opt_outs(name: str) -> bool:

@@ -30,7 +30,7 @@ from .columns import Column, ColumnOptions, Columns, is_without_failure
 from .consent_columns import StateKind, can_list_tags, state_kind
 from .csv_row import CsvRow
 from .evidence import stated_status
-from .nested_values import JSON_STARTS, opt_out_in_cell
+from .nested_values import opt_out_in_cell
 from .status_words import (
     COMMON_WORDS,
     OPT_OUT_WORDS,
@@ -157,8 +157,8 @@ class Header:
             opt_out = status_in(cells[index], self._of_states.get(index))
             if opt_out is None and index in self._of_tags:
                 opt_out = opt_out_in_tags(cells[index])
-            elif opt_out is None and cells[index][:1] in JSON_STARTS:
-                opt_out = opt_out_in_cell(cells[index])
+            if opt_out is None:
+                opt_out = opt_out_in_cell(self.columns.names[index], cells[index])
             if opt_out is not None:
                 row.opt_out = strictest(row.opt_out, opt_out)
                 self.unrecognized.add(column_name(self.cells, index), cells[index], STATED_HINT)
@@ -212,7 +212,8 @@ class Header:
                 status = strictest(status, OPT_OUT_WORDS.get(word))
         if self._not_chosen:
             for cell in texts:
-                status = strictest(status, status_in(cell, of_states.get(cell)))
+                stated = status_in(cell, of_states.get(cell)) or opt_out_in_cell("", cell)
+                status = strictest(status, stated)
         if not parse_file_email(row.email):
             addresses = [cell for cell in cells if "@" in cell and parse_file_email(cell)]
             row.email = addresses[0] if len(addresses) == 1 else ""

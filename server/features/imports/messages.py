@@ -201,8 +201,8 @@ def _opt_out_in_values(
                 is_nested = isinstance(text, Struct | ListValue) and not is_exported
                 stated = opt_out_in(name, text) if is_nested else None
             elif (stated := status_in(text, kind)) is None and not is_exported:
-                is_tag = can_list_tags(key)
-                stated = opt_out_in_tags(text) if is_tag else opt_out_in_cell(text)
+                stated = opt_out_in_tags(text) if can_list_tags(key) else None
+                stated = stated or opt_out_in_cell(name, text)
             if stated is not None:
                 opt_out = strictest(opt_out, stated)
                 example = text if isinstance(text, str) else stated.name

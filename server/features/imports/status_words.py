@@ -65,7 +65,8 @@ _BY_KIND = {
     StateKind.OTHER: _OF_STATES,
 }
 _MAX_WORD_LENGTH = 20
-_LOST = re.compile(rf"[{LOST}?]")
+# A word with more lost characters, or fewer others, can be any word.
+_MAX_LOST, _MIN_LENGTH = 3, 5
 # The word that a longer text begins with, such as "Unsubscribed by an admin".
 _FIRST_WORD = re.compile(r"\W*([^\W\d_]+)(.*)", re.DOTALL)
 # What follows if that word states no opt-out from mail, such as "(SMS)" or "= false".
@@ -160,13 +161,20 @@ def _wide_word_key(text: str) -> str:
 
 
 def _found(words: Mapping[str, Status], word: str) -> Status | None:
-    """Returns the status of a word, in which characters can be lost."""
+    """Returns the status of a word, in which some characters can be lost."""
     status = words.get(word)
-    if status is None and (LOST in word or "?" in word):
-        # One at the end counts as punctuation.
-        pattern = ".".join(map(re.escape, _LOST.split(word))) + ".?"
-        status = next((words[each] for each in words if re.fullmatch(pattern, each)), None)
-    return status
+    if status is not None or not _MIN_LENGTH <= len(word) <= _MAX_WORD_LENGTH:
+        return status
+    word = word.replace("?", LOST)
+    if not 0 < word.count(LOST) <= min(_MAX_LOST, len(word) // 2):
+        return None
+    # One at the end counts as punctuation.
+    lengths = (len(word), len(word) + 1)
+    return next((words[each] for each in words if len(each) in lengths and _fits(word, each)), None)
+
+
+def _fits(word: str, other: str) -> bool:
+    return all(a in (b, LOST) for a, b in zip(word, other, strict=False))
 
 
 def parse_status_map(entries: Iterable[str]) -> dict[str, Status]:

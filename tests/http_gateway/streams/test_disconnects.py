@@ -49,7 +49,7 @@ def test_disconnect_of_the_client_ends_the_call(kind: str, when: str) -> None:
 
 def test_what_a_disconnected_client_has_not_read_is_freed_without_a_collection() -> None:
     class Rows:
-        """What a handler has read."""
+        """Rows that a handler has read."""
 
     kept: list[weakref.ref[Rows]] = []
 

@@ -3886,8 +3886,9 @@ type ImportSummary struct {
 	// changed by it. They stay opted out, with any status in the row. Not counted by a stream that
 	// resumes an import.
 	StayedOptedOut int32 `protobuf:"varint,15,opt,name=stayed_opted_out,json=stayedOptedOut,proto3" json:"stayed_opted_out,omitempty"`
-	// Number of rows that opted out a subscriber who was CONFIRMED before the import. Not counted by
-	// a stream that resumes an import.
+	// Number of rows that opted out a subscriber who was CONFIRMED before the import. Rows of a
+	// subscriber that an earlier row has changed are not counted, and none by a stream that resumes
+	// an import.
 	OptedOut      int32 `protobuf:"varint,16,opt,name=opted_out,json=optedOut,proto3" json:"opted_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

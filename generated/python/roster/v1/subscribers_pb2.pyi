@@ -2418,8 +2418,9 @@ class ImportSummary(_message.Message):
     resumes an import.
     """
     opted_out: _builtins.int
-    """Number of rows that opted out a subscriber who was CONFIRMED before the import. Not counted by
-    a stream that resumes an import.
+    """Number of rows that opted out a subscriber who was CONFIRMED before the import. Rows of a
+    subscriber that an earlier row has changed are not counted, and none by a stream that resumes
+    an import.
     """
     @_builtins.property
     def statuses(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:

@@ -2651,8 +2651,9 @@ export declare type ImportSummary = Message<"roster.v1.ImportSummary"> & {
   stayedOptedOut: number;
 
   /**
-   * Number of rows that opted out a subscriber who was CONFIRMED before the import. Not counted by
-   * a stream that resumes an import.
+   * Number of rows that opted out a subscriber who was CONFIRMED before the import. Rows of a
+   * subscriber that an earlier row has changed are not counted, and none by a stream that resumes
+   * an import.
    *
    * @generated from field: int32 opted_out = 16;
    */
