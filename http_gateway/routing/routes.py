@@ -113,10 +113,11 @@ class Routes:
         return self._match(http_method, path) or self._match_page(http_method, path)
 
     def _match_page(self, http_method: str, path: str) -> Match | None:
-        raw = [unquote(each, errors="replace") for each in _SLASH.split(path) if each]
-        if not raw or raw[0].lower() not in self._first_of_pages:
+        first, *others = [each for each in _SLASH.split(path) if each][:_MAX_SEGMENTS] or [""]
+        first = unquote(first, errors="replace").lower()
+        if first not in self._first_of_pages:
             return None
-        segments = [raw[0].lower(), *(quote(each, safe="") for each in raw[1:_MAX_SEGMENTS])]
+        segments = [first, *(quote(unquote(each, errors="replace"), safe="") for each in others)]
         for count in range(len(segments), 0, -1):
             found = self._match(http_method, "/" + "/".join(segments[:count]))
             if found and found.binding.is_page:

@@ -220,7 +220,10 @@ def test_each_risky_dialog_is_described_by_what_it_ends(full: Person) -> None:
             page.get_by_role("button", name=re.compile(f"^{re.escape(name)}(, |$)")).click()
         dialog = page.get_by_role("dialog")
         # It is described by what is there when it opens; the rest is announced.
-        read = dialog.locator("p[id], [role=status]")
+        described = dialog.get_attribute("aria-describedby") or ""
+        read = dialog.locator(
+            ", ".join([f"[id='{each}']" for each in described.split()] + ["[role=status]"])
+        )
         expect(read.filter(has_text=re.compile(text, re.DOTALL))).not_to_have_count(0)
 
 

@@ -23,14 +23,8 @@ from ..custom_fields.store import ColumnField
 from ..subscribers.csv_format import CUSTOM_FIELDS
 from ..subscribers.rules import Failure
 from .cells import FIELD_NAMES, OPTED_IN, OPTED_OUT_FLAG, REVERSED_NAME
-from .consent_columns import (
-    can_be_address,
-    date_of_opt_outs,
-    is_generic,
-    is_other_channel,
-    states_confirmation,
-    states_consent,
-)
+from .consent_columns import is_other_channel
+from .consent_faults import consent_faults, consent_texts
 from .presets import Preset, detect
 
 # The maximum length of the list of unknown columns in an error. The size of gRPC metadata is
@@ -55,11 +49,6 @@ _FULL_NAMES = {
 # Fields that several columns can set.
 _COMBINED = ("tags", OPTED_IN, OPTED_OUT_FLAG)
 _FLAGS = {column_key(name): name for name in (OPTED_IN, OPTED_OUT_FLAG)}
-# Fields that store consent.
-_CONSENT = frozenset(
-    {"status", OPTED_IN, OPTED_OUT_FLAG, "createdAt", "statusChangedAt", "confirmedAt"}
-    | {"unsubscribedAt", "consentSource", "consentIp", "consentAt"}
-)
 # The last columns of a file of failed rows, which are ignored, so that it can be imported, and the
 # reasons in it. The last reason is that of an opt-out that was stored without some cells.
 FAILURE = ["line", "reason", "field"]
@@ -71,26 +60,6 @@ _NO_FIELD = "; create a custom field with this label before the import"
 _DUPLICATE = (
     "sets the same field as another column; map it by position, such as columnMap=#{0}=FIELD, or"
     " ignore it with columnMap=#{0}="
-)
-_CONSENT_TEXT = (
-    "looks like consent; map it to status, optedIn or optedOut with columnMap, or list it in"
-    " ignoreColumns"
-)
-_LIST_TEXT = (
-    "looks like the date of a list of opt-outs; import the file as suppressions, map the column to"
-    " unsubscribedAt or another time with columnMap, or list it in ignoreColumns"
-)
-_CONFIRMATION_TEXT = (
-    "states whether the address was confirmed; map it to isConfirmed if the person confirmed the"
-    " subscription, otherwise list it in ignoreColumns"
-)
-_CONFIRMATION_HINT = (
-    "Map each to isConfirmed if the person confirmed the subscription, such as"
-    " columnMap=COLUMN=isConfirmed, otherwise list it in ignoreColumns."
-)
-_CONSENT_HINT = (
-    "Map each to status, optedIn or optedOut with columnMap, such as columnMap=COLUMN=optedOut,"
-    " or list it in ignoreColumns if it says nothing about permission to send mail."
 )
 
 
@@ -238,7 +207,16 @@ class Columns:
             and not cells[index].lower().startswith(CUSTOM_FIELDS.lower())
         ]
         self._read_only = {index for index, name in enumerate(names) if by_name.get(name) == ""}
-        consent = self._consent_faults(names, mapped, ignored | self._read_only)
+        set_fields = {**mapped, **{index: each for index, each in known.items() if each}}
+        consent = consent_faults(
+            cells,
+            names,
+            self.preset,
+            known,
+            {index for index, each in set_fields.items() if any(map(_is_custom, each))},
+            mapped.keys(),
+            ignored | self._read_only,
+        )
         if self.preset and self.preset.email_is_first and not self._has_email():
             self._use_first_as_email()
         if is_checked:
@@ -263,39 +241,6 @@ class Columns:
         self.known = [column for column in self.known if column.position != 0]
         self.known.append(Column(0, self._cells[0], ("email",), 0))
         self.unknown = [column for column in self.unknown if column.position != 0]
-
-    def _consent_faults(
-        self,
-        names: Sequence[str],
-        mapped: Mapping[int, tuple[str, ...]],
-        ignored: Collection[int],
-    ) -> dict[int, Detail]:
-        """Returns the faults of columns that look like consent, but do not set it, by position.
-
-        The opt-outs in them would be lost.
-        """
-        fields = {column.position: column.fields for column in self.known}
-        preset_names = {*self.preset.columns, *self.preset.marks} if self.preset else set()
-        faults = {
-            index: Detail(
-                cell,
-                "CONSENT_COLUMN",
-                _CONFIRMATION_TEXT if states_confirmation(name) else _CONSENT_TEXT,
-            )
-            for index, (cell, name) in enumerate(zip(self._cells, names, strict=True))
-            if states_consent(name)
-            and index not in ignored
-            and (index in mapped or name not in preset_names)
-            and _CONSENT.isdisjoint(targets := fields.get(index, ()))
-            and not (states_confirmation(name) and "isConfirmed" in targets)
-            and not (can_be_address(name) and "email" in targets)
-            and not (is_generic(name) and any(map(_is_custom, targets or mapped.get(index, ()))))
-            and not cell.lower().startswith(CUSTOM_FIELDS.lower())
-        }
-        date = None if self.preset else date_of_opt_outs(self._cells)
-        if date is not None and date not in ignored and date not in mapped:
-            faults[date] = Detail(self._cells[date], "CONSENT_COLUMN", _LIST_TEXT)
-        return faults
 
     def _check(
         self,
@@ -337,7 +282,7 @@ class Columns:
             texts = []
             length = MAX_LISTED // 2 if consent and unknown else MAX_LISTED
             if consent:
-                texts += _consent_texts(consent.values(), length)
+                texts += consent_texts(consent.values(), length)
             if faults:
                 texts.append("The header row is not valid.")
             if unknown:
@@ -362,20 +307,6 @@ class Columns:
         ]
         counts = Counter(field for _, field in fields)
         return sorted({position for position, field in fields if counts[field] > 1})
-
-
-def _consent_texts(faults: Iterable[Detail], length: int) -> list[str]:
-    """Returns the texts of an error for columns that look like consent, which name them."""
-    confirmed = [each.field for each in faults if each.message == _CONFIRMATION_TEXT]
-    others = [each.field for each in faults if each.message != _CONFIRMATION_TEXT]
-    length = length // 2 if confirmed and others else length
-    texts = []
-    if others:
-        texts.append(f"Columns look like consent: {', '.join(others)[:length]}. {_CONSENT_HINT}")
-    if confirmed:
-        listed = ", ".join(confirmed)[:length]
-        texts.append(f"Columns state a confirmation: {listed}. {_CONFIRMATION_HINT}")
-    return texts
 
 
 def ends_with_failure(header: Sequence[str]) -> bool:

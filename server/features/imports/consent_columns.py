@@ -163,11 +163,14 @@ _IGNORED = re.compile(r"[._]|(?<=\w)['’](?=s)")
 
 # The columns of lists of opt-outs that have no other sign of it, as they are spelled in the exports
 # of SendGrid and Mailgun. The first one is the date of the opt-out.
-_LISTS = (
-    *(("created", "email"), ("created", "email", "ip")),
-    *(("created_at", "address"), ("created_at", "address", "count")),
-    *(("created_at", "address", "tag"), ("created_at", "address", "tags")),
-)
+_LISTS = [
+    ["created", "email"],
+    ["created", "email", "ip"],
+    ["created_at", "address"],
+    ["created_at", "address", "count"],
+    ["created_at", "address", "tag"],
+    ["created_at", "address", "tags"],
+]
 
 # Names of the files that services export, such as suppression_bounces.csv, and of own lists. These
 # are words of the name, not a part of one, such as in "rebajas", and none follows a "no".

@@ -30,7 +30,7 @@ from .columns import Column, ColumnOptions, Columns, is_without_failure
 from .consent_columns import StateKind, can_list_tags, state_kind
 from .csv_row import CsvRow
 from .evidence import stated_status
-from .nested_values import opt_out_in_cell
+from .nested_values import JSON_STARTS, opt_out_in_cell
 from .status_words import (
     COMMON_WORDS,
     OPT_OUT_WORDS,
@@ -157,7 +157,7 @@ class Header:
             opt_out = status_in(cells[index], self._of_states.get(index))
             if opt_out is None and index in self._of_tags:
                 opt_out = opt_out_in_tags(cells[index])
-            if opt_out is None:
+            if opt_out is None and cells[index].lstrip()[:1] in JSON_STARTS:
                 opt_out = opt_out_in_cell(self.columns.names[index], cells[index])
             if opt_out is not None:
                 row.opt_out = strictest(row.opt_out, opt_out)

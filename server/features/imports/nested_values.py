@@ -27,12 +27,12 @@ from .status_words import status_in
 # A longer cell of a CSV file is not parsed.
 _MAX_LENGTH = 10_000
 _STATUS = "status"
-_JSON_STARTS = frozenset("{[")
+JSON_STARTS = frozenset("{[")
 
 
 def opt_out_in_cell(column: str, cell: str) -> Status | None:
     """Returns the strictest opt-out in a cell of a CSV file that is a JSON object or array."""
-    if len(cell) > _MAX_LENGTH or cell.lstrip()[:1] not in _JSON_STARTS:
+    if len(cell) > _MAX_LENGTH or cell.lstrip()[:1] not in JSON_STARTS:
         return None
     try:
         return opt_out_in(column, orjson.loads(cell))
