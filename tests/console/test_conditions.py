@@ -22,6 +22,9 @@ def hold(page: Page, path: str) -> list[Route]:
 
 
 def release(page: Page, held: list[Route]) -> None:
+    # Playwright does not report a request whose route is removed before it is held.
+    while not held:
+        page.wait_for_timeout(10)
     for route in held:
         route.continue_()
     page.unroute_all()

@@ -286,8 +286,9 @@ def test_focus_of_what_is_removed_moves_on_but_into_no_field(person: Person, rep
         # Some browsers do not report that what has the focus is removed.
         page.evaluate("addEventListener('focusout', (e) => e.stopImmediatePropagation(), true)")
 
-    shown.get_by_role("button", name="Remove tag vip").press("Enter")
-    expect(shown.get_by_text("vip", exact=True)).to_have_count(0)
+    remove = shown.get_by_role("button", name="Remove tag vip")
+    remove.press("Enter")
+    expect(remove).to_have_count(0)
     expect(shown.locator(":focus")).to_have_count(1)
     expect(shown.locator("input:focus")).to_have_count(0)
 
