@@ -227,6 +227,7 @@ const TEXTS: Record<string, Key> = {
   color: "account.color",
   url: "endpoint",
   eventTypes: "events",
+  signInLinkId: "resource.sign_in_link",
   createdAt: "column.created",
 };
 
