@@ -8,7 +8,8 @@ aborted connection.
 
 If nothing was written for `stream_keepalive_seconds`, a keepalive record is written, except in
 CSV, where each line counts, and if the client has data to read. It also starts the response if
-the server has sent nothing yet.
+the server has sent nothing yet. One follows the head after `FIRST_KEEPALIVE_SECONDS`, because
+`fetch` of Firefox returns a response only when the first byte of its body has arrived.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from .formats import NDJSON, ResponseFormat, format_of_reply, format_of_request
 from .response import StreamResponse
 
 log = logging.getLogger(__name__)
+
+FIRST_KEEPALIVE_SECONDS = 1.0
 
 
 class ResponseWriter:
@@ -172,6 +175,11 @@ class ResponseWriter:
                 await self._write_head(self._format, metadata)
                 if self._response.is_head:
                     head_timeout.reschedule(asyncio.get_running_loop().time())
+                    return
+                began = self._response.written_at
+                await asyncio.sleep(FIRST_KEEPALIVE_SECONDS)
+                if self._response.written_at == began and self._format.keepalive:
+                    await self._response.write(self._format.keepalive)
 
     async def _write_keepalives(self) -> None:
         loop = asyncio.get_running_loop()

@@ -79,6 +79,26 @@ def test_keepalive_records_are_sent_without_records_and_start_the_response(
     )
 
 
+@each_channel
+def test_accepted_call_without_records_sends_a_keepalive_record_soon(kind: str) -> None:
+    received = asyncio.Event()
+
+    async def late(_request: Any, context: Any) -> AsyncIterator[Any]:
+        await context.send_initial_metadata((("accepted", "yes"),))
+        await received.wait()
+        yield message("Note", text="a")
+
+    async def body(runner: web.ServerRunner) -> list[bytes]:
+        client = await Client.to(runner)
+        await client.begin("GET", "/tail", Accept=NDJSON.content_type)
+        await client.head()
+        first = await client.chunk()
+        received.set()
+        return [first, await client.chunk()]
+
+    assert with_gateway(kind, body, Tail=late) == [NDJSON.keepalive, NDJSON.record]
+
+
 def test_response_of_undetermined_format_starts_with_its_first_record() -> None:
     started = asyncio.Event()
 
