@@ -190,7 +190,7 @@ def test_operation_is_undone_in_four_actions_after_its_effect_is_stated(person: 
     page.get_by_role("link", name="Add tags").click()
     page.get_by_role("button", name="Undo").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("The change is undone for 2 people.")
+    expect(dialog).to_contain_text("The change would be undone for 2 people.")
     expect(dialog).to_contain_text("1 were changed since, and stay as they are")
     dialog.get_by_role("button", name="Undo for 2 people").click()
 

@@ -68,7 +68,7 @@ def test_tagging_all_who_match_takes_five_actions_and_can_be_undone(owner: Perso
     expect(page.locator("#row-0")).to_contain_text("earlychurned")
     page.get_by_role("link", name="Settings").click()
     notice(owner).get_by_role("button", name="Undo").click()
-    expect(numbers(owner)).to_contain_text("The change is undone for 80 people.")
+    expect(numbers(owner)).to_contain_text("The change would be undone for 80 people.")
     page.get_by_role("button", name="Undo for 80 people").click()
     expect(page.locator(".notice")).to_contain_text("80 people are as before again.")
     expect(notice(owner)).to_have_count(0)

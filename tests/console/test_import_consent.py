@@ -22,13 +22,13 @@ def test_column_that_looks_like_consent_needs_an_answer(person: Person) -> None:
     expect(page.get_by_text("Looks like consent.")).to_be_visible()
     assert "New field" not in newsletter.inner_text()
     # It is not ignored with the others, because opt-outs would be lost.
-    button(page, "Ignore all of them").click()
+    button(page, "Ignore these 2 columns").click()
     expect(page.get_by_text("1 column is not known.")).to_be_visible()
 
     newsletter.select_option("Wants mail: yes or no")
     button(page, "Continue").click()
     expect(page.get_by_text("1 person in the file opted out elsewhere")).to_be_visible()
-    expect(page.get_by_label("Take them over as opted out (recommended)")).to_be_checked()
+    expect(page.get_by_label("Take them over, so that they are never mailed")).to_be_checked()
     button(page, "Check the file").click()
     button(page, "Import 2 people").click()
 

@@ -74,8 +74,8 @@ def test_import_is_undone_after_its_effect_is_stated(person: Person) -> None:
 
     button(page, "Undo").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("2 people are deleted.")
-    expect(dialog).to_contain_text("The change is undone for 1 person.")
+    expect(dialog).to_contain_text("2 people would be deleted.")
+    expect(dialog).to_contain_text("The change would be undone for 1 person.")
     dialog.get_by_role("button", name="Undo for 3 people").click()
 
     expect(page.get_by_text("This import was undone.")).to_be_visible()
@@ -144,7 +144,7 @@ def test_import_is_undone_in_the_list_of_activity(person: Person, width: int) ->
     expect(row).to_contain_text("1 imported")
 
     row.get_by_role("button", name="Undo").click()
-    expect(page.locator("dialog #plan")).to_contain_text("1 person is deleted.")
+    expect(page.locator("dialog #plan")).to_contain_text("1 person would be deleted.")
     page.get_by_role("button", name="Delete 1 person").click()
 
     expect(page.get_by_role("row").filter(has_text="1 changed")).to_be_visible()

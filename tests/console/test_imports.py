@@ -305,7 +305,7 @@ def test_file_with_100_columns_is_decided_at_once(person: Person) -> None:
     drop(page, ",".join(["email", *names]) + "\nada@example.com" + ",1" * 99 + "\n")
 
     expect(page.get_by_text("99 columns are not known.")).to_be_visible()
-    button(page, "Ignore all of them").click()
+    button(page, "Ignore these 99 columns").click()
     go_through(page)
 
     assert account.ok("ListCustomFields")["total"] == 0

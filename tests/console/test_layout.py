@@ -125,7 +125,7 @@ def open_all(person: Person) -> Iterator[str]:
     person.page.context.clear_cookies()
     person.open("/")
     person.page.get_by_label("Sign-in link or API key").or_(
-        person.page.get_by_label("Anmeldelink oder API-Schlüssel")
+        person.page.get_by_label("Login-Link oder API-Schlüssel")
     ).wait_for()
     yield "sign-in"
 
@@ -203,7 +203,7 @@ def test_each_risky_dialog_is_described_by_what_it_ends(full: Person) -> None:
         ("keys", ["Actions for Dashboard", "Revoke key…"], "Calls with it fail from now on"),
         ("sessions", ["Sign out: Ada"], "your own session: you are signed out"),
         ("sessions", ["Sign out everywhere…"], "All sessions of this account end"),
-        ("sessions", ["Revoke: Grace"], "The link for Grace no longer works"),
+        ("sessions", ["Revoke: Grace"], "The link for Grace will no longer work"),
         ("home", ["Ada Admin", "Sign out everywhere…"], "All sessions of this account end"),
         ("endpoint", ["More actions", "Rotate secret…"], "signed with the new and the old"),
         ("endpoint", ["More actions", "Delete endpoint…"], "gets no more events"),

@@ -118,6 +118,23 @@ def test_unused_link_is_revoked(person: Person) -> None:
     assert account.ok("ListSignInLinks")["signInLinks"] == []
 
 
+def test_link_that_was_used_meanwhile_leaves_the_list(person: Person) -> None:
+    page, account = person.page, person.account
+    person.sign_in()
+    token = account.ok("CreateSignInLink", name="Grace", scope="admin")["url"].partition("#")[2]
+    person.open("/settings/sessions")
+    dialog = page.get_by_role("dialog")
+    page.get_by_role("button", name="Revoke").click()
+    account.ok("SignIn", token=token)
+
+    dialog.get_by_role("button", name="Revoke").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("does not exist")
+    dialog.get_by_role("button", name="Keep the link").click()
+
+    expect(page.get_by_text("No unused links.")).to_be_visible()
+    expect(page.get_by_role("row", name="Grace")).to_contain_text("Sign out")
+
+
 def test_key_is_created_and_its_secret_is_shown_once(person: Person) -> None:
     page, account = person.page, person.account
     person.sign_in()
@@ -274,7 +291,7 @@ def test_writers_see_the_account_and_nothing_else(person: Person) -> None:
     expect(name).to_be_disabled()
     expect(name).not_to_have_css("background-color", "rgb(255, 255, 255)")
     expect(page.get_by_role("button", name="Save")).to_have_count(0)
-    for view in ("Sessions", "API keys", "Audit log"):
+    for view in ("Access", "API keys", "Audit log"):
         page.get_by_role("link", name=view).click()
         expect(page.get_by_text("Only people with the scope Admin see this.")).to_be_visible()
 

@@ -82,7 +82,7 @@ def test_signing_out_everywhere_ends_all_sessions_after_a_question(person: Perso
 def test_language_follows_the_browser_and_can_be_switched(person: Person) -> None:
     page = person.page
     person.open("/")
-    expect(page.get_by_label("Anmeldelink oder API-Schlüssel")).to_be_visible()
+    expect(page.get_by_label("Login-Link oder API-Schlüssel")).to_be_visible()
     person.sign_in()
 
     page.get_by_role("button", name="Ada Administration").click()

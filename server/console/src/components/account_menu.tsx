@@ -86,7 +86,7 @@ export function AccountMenu({ children, isCurrent, onShow }: {
             {t("palette.placeholder")}
           </button>
         )}
-        <button type="button" onClick={() => onShow("keys")}>
+        <button type="button" class="by-mouse" onClick={() => onShow("keys")}>
           {t("keys.title")} <kbd>?</kbd>
         </button>
         <button type="button" onClick={() => void copy(location.href)}>

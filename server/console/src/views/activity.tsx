@@ -87,6 +87,7 @@ function OperationList() {
                     <td>
                       <OperationLabel operation={operation} />
                       {operation.dryRun && <small class="below">{t("operation.trial")}</small>}
+                      {operation.undoneBy && <small class="below">{t("verb.undone")}</small>}
                     </td>
                     <td>
                       {operation.done ? result(operation) : <Progress operation={operation} />}

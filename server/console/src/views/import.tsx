@@ -37,7 +37,7 @@ function Start() {
       {canWrite.value ? (
         <div class="drop-here">
           <Icon name="up" />
-          <p>{t("import.drop")}</p>
+          <p class="by-mouse">{t("import.drop")}</p>
           <FileButton
             class="main"
             isBusy={isBusy.value}

@@ -95,7 +95,7 @@ export function PersonalData({ id = "" }: Parameters) {
     >
       {({ customFields, urls }) => (
         <>
-          <p class="muted">{t("person.dataText")}</p>
+          <p class="muted screen">{t("person.dataText")}</p>
           <Timeline data={data} fields={customFields} />
           <List title={t("events")}>
             {pages.flatMap((page) =>

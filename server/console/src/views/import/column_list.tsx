@@ -37,14 +37,15 @@ export function ColumnList({
   onChoose: (index: number, choice: Choice) => void;
   onChooseRest: (choice: Choice) => void;
 }) {
-  const undecided = decisions.filter(({ choice }) => choice === "").length;
+  // A column that looks like consent is decided alone.
+  const rest = decisions.filter(({ choice, column }) => choice === "" && !column.looksLikeConsent).length;
   const labels = new Map(fields.map(({ key, label }) => [`customFields.${key}`, label]));
   return (
     <div class="column-list">
-      {undecided > 1 && (
+      {rest > 1 && (
         <div class="line">
           <button type="button" onClick={() => onChooseRest(IGNORE)}>
-            {t("import.ignoreAll")}
+            {t("import.ignoreAll", { count: number(rest) })}
           </button>
           <button type="button" onClick={() => onChooseRest(NEW)}>
             {t("import.newForAll")}

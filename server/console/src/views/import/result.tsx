@@ -79,6 +79,11 @@ export function Ended({ model, job }: { model: ImportModel; job: ImportJob }) {
             {t("import.showPeople")}
           </a>
         )}
+        {state === "FAILED" && canWrite.value && (
+          <a class="button" href={href("/import")}>
+            {t("steps.import")}
+          </a>
+        )}
         {undoable && (
           <button type="button" onClick={() => (undoes.value = true)}>
             {t("undo")}

@@ -25,7 +25,7 @@ export function PersonDeliveries({ id, version }: { id: string; version: string 
       {({ deliveries, urls }) =>
         deliveries.length > 0 && (
           <section class="field">
-            <h3>{t("deliveries")}</h3>
+            <h3>{t("webhooks.title")}</h3>
             <ul class="person-deliveries">
               {deliveries.map((delivery) => (
                 <li key={delivery.id}>

@@ -80,7 +80,12 @@ export function EraseDialog({ data, subscriber, onClose, onGone }: Props) {
         {({ historyEntries, events, receivers, suppressesAddress }) => (
           <p>
             {t("erase.found", { history: number(historyEntries), events: number(events) })}{" "}
-            {receivers.length > 0 && plural("erase.receivers", receivers.length)} {suppressesAddress && t("erase.stays")}
+            {suppressesAddress && t("erase.stays")} {receivers.length > 0 && plural("erase.receivers", receivers.length)}
+            {receivers.map(({ webhookId, url }) => (
+              <small key={webhookId} class="below">
+                <bdi dir="ltr">{url}</bdi>
+              </small>
+            ))}
           </p>
         )}
       </Part>

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { notify } from "../../announce.ts";
 import { call } from "../../api/client.ts";
 import type { CreateSignInLinkRequest, Session, SignInLink } from "../../api/types.ts";
+import { now } from "../../clock.ts";
 import { EverywhereDialog } from "../../components/account_menu.tsx";
 import { FormDialog, textOf } from "../../components/form_dialog.tsx";
 import { Icon } from "../../components/icon.tsx";
@@ -84,7 +85,7 @@ export function Sessions() {
                         <small>{t(each.apiKeyId ? "sessions.byKey" : "sessions.byLink")}</small>
                       </td>
                       <td>
-                        <Time value={each.lastUsedAt} as="ago" />
+                        <Time value={each.id === own ? new Date(now()).toISOString() : each.lastUsedAt} as="ago" />
                       </td>
                       <td class="wide">
                         <Time value={each.expiresAt} />
@@ -216,8 +217,13 @@ export function Sessions() {
           danger
           onClose={close}
           onSubmit={async () => {
-            await call("DELETE /api/sign-in-links/{id}", { path: { id: asked.link.id } });
-            links.reload();
+            try {
+              await call("DELETE /api/sign-in-links/{id}", { path: { id: asked.link.id } });
+            } finally {
+              // A link that is missing has expired, or somebody has signed in with it.
+              links.reload();
+              sessions.reload();
+            }
             notify(`${asked.link.name}: ${named("verb", "revoked")}`);
           }}
         >
@@ -230,7 +236,7 @@ export function Sessions() {
 
 function LinkDialog({ onClose, onDone }: { onClose: () => void; onDone: (url: string) => void }) {
   const scope = useSignal<LinkScope>("write");
-  const seconds = useSignal("600");
+  const seconds = useSignal("3600");
   return (
     <FormDialog
       title={t("link.create")}

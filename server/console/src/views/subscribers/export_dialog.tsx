@@ -98,6 +98,7 @@ export function ExportDialog({
   return (
     <Dialog title={plural("export.title", size)} onClose={onClose}>
       <Who group={group ?? { query, selection: Selection.ALL }} />
+      {query.status !== "CONFIRMED" && <p>{t("export.mailable")}</p>}
       {isTooLarge && (
         <p id="too-large" class="changed">
           {t("export.tooLarge", { count: number(MOST_EXPORTED) })}

@@ -22,11 +22,12 @@ import { deliveryCommand, findEvent } from "./requests.ts";
 export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
   const loaded = useLoaded(
     async (signal) => {
-      const [found, { webhook }] = await Promise.all([
+      const [found, { webhook }, { health }] = await Promise.all([
         call("GET /api/webhook-deliveries/{id}", { path: { id }, signal }),
         call("GET /api/webhooks/{id}", { path: { id: webhookId }, signal }),
+        call("GET /api/webhooks/{id}/health", { path: { id: webhookId }, signal }),
       ]);
-      return { ...found, webhook };
+      return { ...found, webhook, health };
     },
     id,
     (data) => {
@@ -69,7 +70,7 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
         <bdi dir="auto" class="lines">{(list !== "/webhooks" && loaded.data?.webhook.url) || t("webhooks.title")}</bdi>
       </Back>
       <Part of={loaded} bars={6}>
-        {({ delivery, attempts }) => (
+        {({ delivery, attempts, health }) => (
           <>
             <header class="page-head">
               <h1>{delivery.eventType}</h1>
@@ -116,6 +117,7 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
               {delivery.nextAttemptAt && (
                 <Fact title={t("attempt.next")}>
                   <Time value={delivery.nextAttemptAt} as="ago" />
+                  {health.state === "PAUSED" && <small class="below">{t("health.paused")}</small>}
                 </Fact>
               )}
             </dl>
