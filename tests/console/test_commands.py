@@ -65,7 +65,7 @@ def test_commands_run_actions_of_the_view_and_change_settings(person: Person) ->
     palette(person, "deutsch")
     expect(page.get_by_role("link", name="Abonnenten")).to_be_visible()
     page.keyboard.press("Control+k")
-    page.keyboard.type("abmelden")
+    page.keyboard.type("ausloggen")
     page.keyboard.press("Enter")
     expect(page.get_by_role("link", name="Abonnenten")).to_have_count(0)
 

@@ -91,7 +91,8 @@ def test_time_is_written_again_only_when_its_unit_changes(person: Person) -> Non
     person.sign_in()
     sessions = person.account.ok("ListSessions")["sessions"]
     at = {"createdAt": "2026-01-01T00:00:00.000Z", "lastUsedAt": "2026-01-02T00:00:00.000Z"}
-    old = {"sessions": [{**session, **at} for session in sessions]}
+    # The session of the page itself is used now.
+    old = {"sessions": [{**session, **at, "id": "other"} for session in sessions]}
     page.route("**/api/sessions?*", lambda route: route.fulfill(json=old))
     page.add_init_script(
         """

@@ -232,3 +232,15 @@ def test_filters_are_accessible(list_owner: Person) -> None:
     box(list_owner).fill("stat")
     expect(page.get_by_role("listbox")).to_be_visible()
     list_owner.check_accessibility()
+
+
+def test_selected_status_is_in_view_on_a_narrow_screen(person: Person) -> None:
+    page = person.page
+    page.set_viewport_size({"width": 360, "height": 740})
+    person.sign_in()
+    person.open("/subscribers?status=COMPLAINED")
+
+    expect(page.get_by_role("link", name="Complained")).to_be_in_viewport(ratio=0.9)
+    page.get_by_role("link", name="Subscribers").click()
+
+    expect(page.get_by_role("link", name="All", exact=False).first).to_be_in_viewport(ratio=0.9)

@@ -201,7 +201,7 @@ def test_each_risky_dialog_is_described_by_what_it_ends(full: Person) -> None:
         ("person", ["More actions", "Erase…"], "Removes the person, their.*cannot be undone"),
         ("keys", ["Actions for Dashboard", "Rotate secret…"], "Dashboard gets a new.*the old one"),
         ("keys", ["Actions for Dashboard", "Revoke key…"], "Calls with it fail from now on"),
-        ("sessions", ["Sign out: Ada"], "your own session: you are signed out"),
+        ("sessions", ["Sign out: Ada"], "your own session: you will be signed out"),
         ("sessions", ["Sign out everywhere…"], "All sessions of this account end"),
         ("sessions", ["Revoke: Grace"], "The link for Grace will no longer work"),
         ("home", ["Ada Admin", "Sign out everywhere…"], "All sessions of this account end"),

@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { Dialog } from "../../components/dialog.tsx";
 import { Icon } from "../../components/icon.tsx";
 import { StatusLabel } from "../../components/status.tsx";
@@ -10,9 +11,12 @@ import { type Counts, type Status, STATUSES } from "./list.ts";
 export function StatusTabs({ counts, status }: { counts: Counts | undefined; status: Status | "" }) {
   const all = counts && Object.values(counts).reduce((sum, each) => sum + each, 0);
   const explains = useSignal(false);
+  const row = useRef<HTMLElement>(null);
+  // On a narrow screen the tabs scroll.
+  useLayoutEffect(() => row.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [status, !counts]);
   return (
     <div class="tabs-line">
-      <nav class="choices-row tabs" aria-label={t("column.status")}>
+      <nav ref={row} class="choices-row tabs" aria-label={t("column.status")}>
         <Tab status="" text={t("status.all")} count={all} isCurrent={status === ""} />
         {STATUSES.map((each) => (
           <Tab key={each} status={each} text={named("status", each)} count={counts?.[each]} isCurrent={status === each} />
