@@ -220,7 +220,7 @@ export function Sessions() {
             try {
               await call("DELETE /api/sign-in-links/{id}", { path: { id: asked.link.id } });
             } finally {
-              // A link that is missing has expired, or somebody has signed in with it.
+              // A missing link has expired or was used.
               links.reload();
               sessions.reload();
             }
