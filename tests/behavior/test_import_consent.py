@@ -207,6 +207,8 @@ OF_STATES = (
         ("Group", "Opted out?", "UNSUBSCRIBED"),
     ),
     ("State", "Unsubscribed (SMS, mail)", "UNSUBSCRIBED"),
+    *(("Delivery Status", "by_user", "UNSUBSCRIBED"), ("Delivery Status", "enabled", None)),
+    ("Delivery Status", "by_bounces", "BOUNCED"),
     ("State", "Unsubscribed (List-Unsubscribe link)", "UNSUBSCRIBED"),
 )
 

@@ -19,12 +19,15 @@ _COMMON = {
     " aktiv abonniert bestätigt actif abonné activo suscrito attivo iscritto",
     Status.UNCONFIRMED: "pending nonsubscribed notconfirmed notactivated unverified"
     " doubleoptinpending",
-    Status.UNSUBSCRIBED: "optout cancelled canceled inactive disabled removed deleted archived"
+    # Those that begin with "by" are delivery statuses of Mailman.
+    Status.UNSUBSCRIBED: "optout byuser bymoderator cancelled canceled inactive disabled removed"
+    " deleted archived"
     " blocked suppressed neversubscribed notsubscribed noconsent inaktiv gesperrt widerrufen"
     " gelöscht inactivo baja cancelado desinscrito removido removida bloqueado inattivo"
     " geblokkeerd zablokowany odhlášen avmeldt afmeldt unsubscribedfromall nontransactional"
     " zrezygnował zrezygnowała avanmäld frameldt 退会 退会済み 수신거부",
-    Status.BOUNCED: "cleaned bounce undeliverable invalid invalidemail unzustellbar rebotado",
+    Status.BOUNCED: "cleaned bounce bybounces undeliverable invalid invalidemail unzustellbar"
+    " rebotado",
     Status.COMPLAINED: "complaint spam junk abuse",
 }
 # Words that state an opt-out in any column, by column key. The others have further meanings, such
