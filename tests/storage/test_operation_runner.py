@@ -81,7 +81,7 @@ async def until_ended(database: SqliteDatabase, account: str) -> store.Operation
 async def test_accounts_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "FIRST_STEP", 5)
     monkeypatch.setattr(runner, "MAX_STEP", 5)
-    monkeypatch.setattr(runner, "MIN_STEP", 5)
+    monkeypatch.setattr(runner, "EMBEDDED_STEP", 5)
     steps = RecordedSteps()
 
     async with opened(tmp_path) as database:
@@ -158,10 +158,10 @@ async def test_steps_are_shorter_while_calls_use_the_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_calls: bool, sizes: list[int]
 ) -> None:
     monkeypatch.setattr(runner, "FIRST_STEP", 5)
-    monkeypatch.setattr(runner, "MIN_STEP", 2)
+    monkeypatch.setattr(runner, "EMBEDDED_STEP", 2)
     monkeypatch.setattr(runner, "BUSY_SECONDS", 60.0)
     monkeypatch.setattr(runner, "STEP_SECONDS", 60.0)
-    monkeypatch.setattr(runner, "BUSY_STEP_SECONDS", 0.0)
+    monkeypatch.setattr(runner, "EMBEDDED_STEP_SECONDS", 0.0)
     steps, sleep = RecordedSteps(), asyncio.sleep
 
     async with opened(tmp_path) as database:
@@ -217,7 +217,7 @@ async def test_a_new_runner_continues_at_once_after_a_stop(
     )
     monkeypatch.setattr(runner, "FIRST_STEP", 5)
     monkeypatch.setattr(runner, "MAX_STEP", 5)
-    monkeypatch.setattr(runner, "MIN_STEP", 5)
+    monkeypatch.setattr(runner, "EMBEDDED_STEP", 5)
     steps = RecordedSteps()
 
     async with opened(tmp_path) as database:

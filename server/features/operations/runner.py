@@ -49,16 +49,20 @@ MAX_SELECTED = 50_000
 # A query that exceeds the statement timeout of the database server is repeated with a range of this
 # many subscribers of the account, then of a quarter of them and so on.
 FIRST_SPAN, MIN_SPAN = 100_000, 1_000
-# Target duration of a step, and of one while calls use the database. Longer steps have a higher
-# throughput but increase the p99 of calls (`get_99th_with_operation` in `make bench`).
-STEP_SECONDS, BUSY_STEP_SECONDS = 0.005, 0.002
+# Target duration of a step without its commit. Longer steps have a higher throughput.
+STEP_SECONDS = 0.005
 # Pauses while calls use the database, in multiples of the duration of the last step. Each
 # millisecond by which the event loop resumes the runner too late adds one step.
 MIN_PAUSE_FACTOR, MAX_PAUSE_FACTOR = 0.5, 5.0
 FACTOR_PER_SECOND_OF_DELAY = 1_000
 MAX_PAUSE_SECONDS = 1.0
 # Subscribers per step.
-MIN_STEP, FIRST_STEP, MAX_STEP = 20, 100, 1_000
+FIRST_STEP, MAX_STEP = 100, 1_000
+# Minimum per step and target duration while calls use the database. A step on an embedded database
+# holds the interpreter, and calls wait for it (`get_99th_with_operation` in `make bench`); one on a
+# server waits for statements most of the time.
+EMBEDDED_STEP, EMBEDDED_STEP_SECONDS = 10, 0.0006
+SERVER_STEP, SERVER_STEP_SECONDS = 20, 0.002
 # Time without calls after which steps are long again and pauses end. Any other use of the database,
 # such as the delivery of webhooks, counts as a call.
 BUSY_SECONDS = 0.1
@@ -87,6 +91,8 @@ class OperationRunner:
         # Identifies this process. If no other process can use the database, it is empty, which
         # continues an operation of an earlier process without waiting for the end of its lease.
         self._runner = "" if database.alone else secrets.token_hex(8)
+        self._min_step = EMBEDDED_STEP if database.alone else SERVER_STEP
+        self._busy_seconds = EMBEDDED_STEP_SECONDS if database.alone else SERVER_STEP_SECONDS
         self._poll_seconds = poll_seconds
         # An ordered set, in the order of turns.
         self._accounts: dict[str, None] = {}
@@ -223,20 +229,20 @@ class OperationRunner:
         ids, rest = selection.ids[:size], selection.ids[size:]
         step = selection._replace(ids=ids, is_last=False, up_to="") if rest else selection
         started = time.monotonic()
-        run = partial(self._steps.run, account_id, step, self._runner)
+        run = partial(_run, self._steps, account_id, step, self._runner)
         try:
-            outcome = await self._database.write(run)
+            outcome, seconds = await self._database.write(run)
         except OperationNotFound:
-            outcome = StepOutcome(StepResult.ENDED)
-        seconds = time.monotonic() - started
-        self.seconds += seconds
+            outcome, seconds = StepOutcome(StepResult.ENDED), 0.0
+        self.seconds += time.monotonic() - started
         self.processed += outcome.processed
         if outcome.result is not StepResult.CONTINUES:
             self._forget(account_id)
             # The account may have another operation.
             return outcome.result is StepResult.ENDED
-        target = BUSY_STEP_SECONDS if time.monotonic() < self._busy_until else STEP_SECONDS
-        self._step_sizes[account_id] = _next_size(size, seconds, target)
+        target = self._busy_seconds if time.monotonic() < self._busy_until else STEP_SECONDS
+        wanted = int(size * target / max(seconds, 0.0001))
+        self._step_sizes[account_id] = max(self._min_step, min(wanted, 2 * size, MAX_STEP))
         if rest:
             self._selections[account_id] = selection._replace(ids=rest)
         else:
@@ -298,7 +304,9 @@ def _select(
     return steps.select_next(account_id, runner, limit, tx, span), time.monotonic() - started
 
 
-def _next_size(size: int, seconds: float, target: float) -> int:
-    """Returns the size of the next step, at most twice that of the last one."""
-    wanted = int(size * target / max(seconds, 0.001))
-    return max(MIN_STEP, min(wanted, 2 * size, MAX_STEP))
+def _run(
+    steps: Steps, account_id: str, selection: Selection, runner: str, tx: Transaction
+) -> tuple[StepOutcome, float]:
+    """Runs a step. Returns its duration in seconds too, without waits and the commit."""
+    started = time.monotonic()
+    return steps.run(account_id, selection, runner, tx), time.monotonic() - started
