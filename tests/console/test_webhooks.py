@@ -125,6 +125,7 @@ def test_paused_endpoint_is_failing(person: Person, receiver: Receiver, webhook:
     expect(person.page.get_by_text("No delivery failed for good.")).to_be_visible()
     person.page.get_by_role("link", name="Waiting or retrying").click()
     person.page.get_by_role("link", name="tag.created").last.click()
+    expect(person.page.locator("dl.facts")).to_contain_text("Paused, so that the endpoint")
     account, path = person.account, {"id": webhook["webhook"]["id"]}
     account.ok("UpdateWebhook", enabled=False, **path)
     person.page.get_by_role("button", name="Retry").click()

@@ -22,12 +22,11 @@ import { deliveryCommand, findEvent } from "./requests.ts";
 export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
   const loaded = useLoaded(
     async (signal) => {
-      const [found, { webhook }, { health }] = await Promise.all([
+      const [found, { webhook }] = await Promise.all([
         call("GET /api/webhook-deliveries/{id}", { path: { id }, signal }),
         call("GET /api/webhooks/{id}", { path: { id: webhookId }, signal }),
-        call("GET /api/webhooks/{id}/health", { path: { id: webhookId }, signal }),
       ]);
-      return { ...found, webhook, health };
+      return { ...found, webhook };
     },
     id,
     (data) => {
@@ -40,6 +39,11 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
   const event = useLoaded(
     async (signal) => (delivery ? findEvent(delivery.eventId, signal) : undefined),
     delivery?.eventId,
+  );
+  const next = delivery?.nextAttemptAt;
+  const health = useLoaded(
+    async (signal) => (next ? (await call("GET /api/webhooks/{id}/health", { path: { id: webhookId }, signal })).health : undefined),
+    next,
   );
   const isBusy = useSignal(false);
   const webhook = loaded.data?.webhook;
@@ -70,7 +74,7 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
         <bdi dir="auto" class="lines">{(list !== "/webhooks" && loaded.data?.webhook.url) || t("webhooks.title")}</bdi>
       </Back>
       <Part of={loaded} bars={6}>
-        {({ delivery, attempts, health }) => (
+        {({ delivery, attempts }) => (
           <>
             <header class="page-head">
               <h1>{delivery.eventType}</h1>
@@ -117,7 +121,7 @@ export function Delivery({ id, webhookId }: { id: string; webhookId: string }) {
               {delivery.nextAttemptAt && (
                 <Fact title={t("attempt.next")}>
                   <Time value={delivery.nextAttemptAt} as="ago" />
-                  {health.state === "PAUSED" && <small class="below">{t("health.paused")}</small>}
+                  {health.data?.state === "PAUSED" && <small class="below">{t("health.paused")}</small>}
                 </Fact>
               )}
             </dl>
